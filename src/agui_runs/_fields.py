@@ -1,0 +1,116 @@
+"""The field checks that both values share, and the words in which they refuse.
+
+A check takes the value, where it stands and its name. It returns the value in the
+one form that the package keeps, or raises a `ConfigurationError` that names it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ConfigurationError
+
+_LONGEST = 80
+_MISSING: Any = object()
+
+
+class Where:
+    """Where a checked value stands, so that an error can say it.
+
+    Arguments go by their Python names and stored values by their keys: one rule
+    refuses `expires_at` of a call and `expiresAt` of a row.
+    """
+
+    __slots__ = ("path", "stored", "subject")
+
+    def __init__(self, subject: str, path: str = "", *, stored: bool = False) -> None:
+        self.subject = subject
+        self.path = path
+        self.stored = stored
+
+    def at(self, path: str) -> "Where":
+        """Return the place of an object that stands inside this one."""
+        return Where(self.subject, path, stored=self.stored)
+
+    def of(self, name: str) -> str:
+        """Return the full name of a value, such as `run record: interrupts[1].expiresAt`."""
+        if self.stored:
+            first, *rest = name.split("_")
+            name = first + "".join(word.capitalize() for word in rest)
+        return f"{self.subject}: {self.path}.{name}" if self.path else f"{self.subject}: {name}"
+
+    def whole(self) -> str:
+        """Return the name of the object that the values belong to."""
+        return f"{self.subject}: {self.path or 'the stored value'}"
+
+
+def cut(text: str) -> str:
+    """Return the text short enough for an error."""
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def shown(text: str) -> str:
+    """Return the text quoted for an error, in characters that every log can encode."""
+    return f"'{cut(repr(text[: _LONGEST + 1])[1:-1])}'"
+
+
+def kind(value: object) -> str:
+    """Return the name of the value's type, all that an error says of host content."""
+    return cut(type(value).__name__)
+
+
+def is_encodable(text: str) -> bool:
+    """Say whether a store can write the text: no lone surrogate stands in it."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def string(value: object, where: Where, name: str) -> str:
+    """Check text that may be empty."""
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{where.of(name)} must be a str, not {kind(value)}")
+    plain = str.__str__(value)
+    if not is_encodable(plain):
+        raise ConfigurationError(
+            f"{where.of(name)} holds a lone surrogate, which no store can encode"
+        )
+    return plain
+
+
+def text(value: object, where: Where, name: str) -> str:
+    """Check text that must say something, such as an id; its characters stay as given."""
+    plain = string(value, where, name)
+    if not plain or plain.isspace():
+        raise ConfigurationError(f"{where.of(name)} must not be blank")
+    return plain
+
+
+def one_of(value: object, names: tuple[str, ...], where: Where, name: str) -> str:
+    """Check a status name, and return the constant that equals it."""
+    if isinstance(value, str):
+        plain = str.__str__(value)
+        if plain in names:
+            return names[names.index(plain)]
+        given = shown(plain)
+    else:
+        given = kind(value)
+    known = ", ".join(map(repr, names))
+    raise ConfigurationError(f"{where.of(name)} must be one of {known}, not {given}")
+
+
+def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[str, Any]:
+    """Check that a stored value is an object, and return a dict to read our keys from.
+
+    A plain dict is read as it is. Any other mapping is asked for our own keys only, and
+    through `get`, which adds nothing to a defaultdict.
+    """
+    if type(value) is dict:
+        return value
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{where.whole()} must be a mapping, not {kind(value)}")
+    found = {key: value.get(key, _MISSING) for key in keys}
+    return {key: item for key, item in found.items() if item is not _MISSING}

@@ -1,0 +1,202 @@
+"""JSON values: checked and frozen once on the way in, thawed on the way out.
+
+`FrozenDict` and `FrozenList` are real dicts and lists, so every encoder takes them
+as they are and they equal their plain counterparts; only changing them is refused.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any, NoReturn, TypeAlias, Union
+
+from ._fields import Where, cut, is_encodable, kind, shown
+from .errors import ConfigurationError
+
+JSONValue: TypeAlias = Union[
+    None, bool, int, float, str, Sequence["JSONValue"], Mapping[str, "JSONValue"]
+]
+
+MAX_DEPTH = 100
+"""How deep arrays and objects may nest: every common encoder takes this much."""
+
+MAX_DIGITS = 4300
+"""How many digits an int may have: `json` writes no more unless Python is told to."""
+
+TOO_LARGE = 10**MAX_DIGITS
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    raise TypeError(f"{type(self).__name__} is frozen: change a plain copy and pass that on")
+
+
+# It stands in for methods of every signature.
+_refused: Any = _refuse
+
+
+class FrozenDict(dict[str, JSONValue]):
+    """A JSON object that cannot change; only `freeze` makes one."""
+
+    __slots__ = ()
+
+    __init__ = __setitem__ = __delitem__ = __ior__ = _refused
+    clear = pop = popitem = setdefault = update = _refused
+
+    def __hash__(self) -> int:  # type: ignore[override]  # A dict can change, so it has none.
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> "FrozenDict":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "FrozenDict":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen_container, (thaw(self), MAX_DEPTH)
+
+
+class FrozenList(list[JSONValue]):
+    """A JSON array that cannot change; only `freeze` makes one."""
+
+    __slots__ = ()
+
+    __init__ = __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused
+    append = clear = extend = insert = pop = remove = reverse = sort = _refused
+
+    def __hash__(self) -> int:  # type: ignore[override]  # A list can change, so it has none.
+        return hash(tuple(self))
+
+    def __copy__(self) -> "FrozenList":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "FrozenList":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _frozen_container, (thaw(self), MAX_DEPTH)
+
+
+def freeze(value: object, where: Where, name: str) -> Any:
+    """Check a JSON value and return it frozen; what is frozen already stays itself."""
+    if type(value) is FrozenDict or type(value) is FrozenList:
+        return value
+    try:
+        return _frozen(value, MAX_DEPTH)
+    except _NotJSON as refusal:
+        path = cut("".join(map(_step, reversed(refusal.places))))
+        problem = f"{where.of(name)}{path}: {refusal.problem}"
+    raise ConfigurationError(problem)
+
+
+def thaw(value: JSONValue) -> Any:
+    """Return a plain copy, all the way down, that belongs to the caller."""
+    if type(value) is FrozenDict:
+        fields = dict(value)
+        for key, item in value.items():
+            if type(item) is FrozenDict or type(item) is FrozenList:
+                fields[key] = thaw(item)
+        return fields
+    if type(value) is FrozenList:
+        items = list(value)
+        for index, item in enumerate(value):
+            if type(item) is FrozenDict or type(item) is FrozenList:
+                items[index] = thaw(item)
+        return items
+    return value
+
+
+class _NotJSON(Exception):
+    """A refusal on its way up: each container that it leaves adds the place it came from."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        self.places: list[int | str] = []
+
+
+def _step(place: int | str) -> str:
+    if isinstance(place, int):
+        return f"[{place}]"
+    return f".{place}" if place.isidentifier() else f"[{shown(place)}]"
+
+
+def _frozen(value: object, room: int) -> Any:
+    """Return the frozen form of a value that may nest as deep as there is room."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if not is_encodable(value):
+            raise _NotJSON("text with a lone surrogate cannot be encoded")
+        return str.__str__(value)
+    if isinstance(value, int):
+        if not -TOO_LARGE < value < TOO_LARGE:
+            raise _NotJSON(f"an int of more than {MAX_DIGITS} digits cannot be written")
+        return int.__int__(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise _NotJSON("a float that is not finite is not a JSON value")
+        return float.__float__(value)
+    if isinstance(value, (dict, list, tuple, Mapping)):
+        return _frozen_container(value, room)
+    raise _NotJSON(f"{kind(value)} is not a JSON value")
+
+
+def _frozen_container(
+    value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], room: int
+) -> FrozenDict | FrozenList:
+    """Copy a container whole, then replace in the copy whatever cannot stay as it is."""
+    if not room:
+        raise _NotJSON(f"nested deeper than {MAX_DEPTH} levels")
+    frozen: Any
+    put: Any
+    places: Iterable[tuple[Any, Any]]
+    if isinstance(value, (list, tuple)):
+        frozen, put = list.__new__(FrozenList), list.__setitem__
+        list.extend(frozen, value)
+        places = enumerate(frozen)
+    else:
+        frozen, put = dict.__new__(FrozenDict), dict.__setitem__
+        dict.update(frozen, value if isinstance(value, dict) else _plain_keys(value))
+        for key in frozen:
+            if type(key) is not str or not key.isascii():
+                plain = _plain_keys(frozen)
+                dict.clear(frozen)
+                dict.update(frozen, plain)
+                break
+        places = frozen.items()
+    for place, item in places:
+        # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
+        what = type(item)
+        if what is str:
+            if item.isascii():
+                continue
+        elif what is int:
+            if -TOO_LARGE < item < TOO_LARGE:
+                continue
+        elif item is None or what is bool:
+            continue
+        try:
+            put(frozen, place, _frozen(item, room - 1))
+        except _NotJSON as refusal:
+            refusal.places.append(place)
+            raise
+    return frozen
+
+
+def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a dict of the mapping's items under exact, encodable str keys."""
+    plain: dict[str, Any] = {}
+    for key in mapping:
+        if not isinstance(key, str):
+            raise _NotJSON(f"{kind(key)} is not a JSON key")
+        name = str.__str__(key)
+        if not is_encodable(name):
+            raise _NotJSON(f"the key {shown(name)} holds a lone surrogate")
+        if name in plain:
+            raise _NotJSON(f"two keys are the same text {shown(name)}")
+        try:
+            plain[name] = mapping[key]
+        except KeyError:
+            missing = True
+        else:
+            missing = False
+        if missing:
+            raise _NotJSON(f"the mapping lists a key {shown(name)} that it does not hold")
+    return plain

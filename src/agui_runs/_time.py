@@ -1,0 +1,94 @@
+"""Times: aware and in UTC inside, ISO 8601 text outside.
+
+The stored text has always six fraction digits and always `Z`, so that the order
+of the texts is the order of the times, which lets a store index and compare them.
+"""
+
+import re
+from datetime import datetime, timezone
+
+from ._fields import Where, kind, shown
+from .errors import ConfigurationError
+
+UTC = timezone.utc
+
+# What other writers of the same rows use beside our own form. `fromisoformat` takes
+# more (week dates, 24:00, a comma), and not the same on every Python version.
+_ISO_8601 = (
+    r"(\d{4}-\d\d-\d\d)[T ]"
+    r"((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?"
+    r"(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
+)
+
+
+def moment(value: object, where: Where, name: str) -> datetime:
+    """Check a time from either door: a datetime as an argument, text in a stored dict."""
+    return from_text(value, where, name) if where.stored else utc(value, where, name)
+
+
+def moment_or_none(value: object, where: Where, name: str) -> datetime | None:
+    """Check a time that may be missing."""
+    return None if value is None else moment(value, where, name)
+
+
+def utc(value: object, where: Where, name: str) -> datetime:
+    """Check a time that came as an argument, and move it to UTC."""
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
+    if not isinstance(value, datetime):
+        raise ConfigurationError(
+            f"{where.of(name)} must be a timezone-aware datetime, not {kind(value)}"
+        )
+    if value.utcoffset() is None:
+        raise ConfigurationError(
+            f"{where.of(name)} must be a timezone-aware datetime, not a naive one"
+        )
+    try:
+        moved = value.astimezone(UTC)
+    except OverflowError:
+        raise ConfigurationError(
+            f"{where.of(name)} leaves the calendar when moved to UTC"
+        ) from None
+    # Of a subclass (a test clock's, pandas') a plain datetime is kept, as a store brings back.
+    return datetime.combine(moved.date(), moved.time(), UTC)
+
+
+def to_text(time: datetime) -> str:
+    """Return the stored form, such as `2026-11-30T10:00:00.000000Z`."""
+    # The parts are formatted one by one because an aware isoformat works out its offset.
+    return f"{time.date().isoformat()}T{time.time().isoformat('microseconds')}Z"
+
+
+def to_text_or_none(time: datetime | None) -> str | None:
+    """Return the stored form of a time that may be missing."""
+    return None if time is None else to_text(time)
+
+
+def to_wire(time: datetime) -> str:
+    """Return the form for clients: JavaScript's milliseconds, cut and never rounded up."""
+    return f"{time.date().isoformat()}T{time.time().isoformat('milliseconds')}Z"
+
+
+def from_text(value: object, where: Where, name: str) -> datetime:
+    """Read a stored time."""
+    if isinstance(value, str):
+        # Nearly every text is our own, and its form makes fromisoformat strict.
+        ours = value[4:20:3] == "--T::." and value[26:] == "Z" and value[11:13] < "24"
+        try:
+            return datetime.fromisoformat(value if ours else _canonical(value)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            given = shown(value)
+    else:
+        given = kind(value)
+    raise ConfigurationError(
+        f"{where.of(name)} must be an ISO 8601 time with a zone, not {given}"
+    )
+
+
+def _canonical(text: str) -> str:
+    """Return the accepted spellings in one that fromisoformat reads everywhere."""
+    match = re.fullmatch(_ISO_8601, text, re.ASCII)
+    if match is None:
+        raise ValueError
+    date, minutes, seconds, fraction, zone = match.groups()
+    return f"{date}T{minutes}:{seconds or '00'}.{(fraction or '')[:6]:0<6}{zone}"

@@ -1,0 +1,322 @@
+"""One request for the approval of one tool call, and the answer to it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Literal, TypeAlias, cast, final
+
+from ._fields import Where, one_of, shown, stored_object, string, text
+from ._time import moment_or_none, to_text_or_none, to_wire, utc
+from .errors import ConfigurationError, StreamError
+
+Decision: TypeAlias = Literal["approved", "denied", "cancelled"]
+InterruptStatus: TypeAlias = Literal["pending", "approved", "denied", "cancelled"]
+
+_ARGUMENT = Where("interrupt")
+_STORED = Where("interrupt", stored=True)
+_STORED_KEYS = (
+    "id",
+    "toolCallId",
+    "argumentsDigest",
+    "reason",
+    "status",
+    "expiresAt",
+    "message",
+    "decidedAt",
+    "createdAt",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Interrupt:
+    """One request for the approval of one tool call, and the answer to it.
+
+    `Interrupt.create` makes a new request, with an id that nobody can guess. It names
+    one tool call, one digest of its arguments and one expiry, and it takes one
+    decision, once. It is no permission: the host authorises the actor again before
+    the tool runs, whatever the record says.
+
+    Times are aware and kept in UTC. `expires_at` has no default, because a request
+    that stays open for ever (`None`) is a choice to say aloud. `decided_at` is set if
+    and only if the status is a decision. Anything that cannot be right raises
+    `ConfigurationError`.
+
+    >>> from datetime import datetime, timedelta, timezone
+    >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+    >>> ask = Interrupt.create(
+    ...     tool_call_id="call-7", arguments_digest="9f86d081", created_at=now,
+    ...     expires_at=now + timedelta(minutes=10), message="Refund 20.00 EUR?",
+    ... )
+    >>> ask.decide("approved", now=now).status
+    'approved'
+    >>> ask.status
+    'pending'
+    """
+
+    PENDING: ClassVar[Literal["pending"]] = "pending"
+    APPROVED: ClassVar[Literal["approved"]] = "approved"
+    DENIED: ClassVar[Literal["denied"]] = "denied"
+    CANCELLED: ClassVar[Literal["cancelled"]] = "cancelled"
+    DECISIONS: ClassVar[tuple[Decision, ...]] = (APPROVED, DENIED, CANCELLED)
+    STATUSES: ClassVar[tuple[InterruptStatus, ...]] = (PENDING, *DECISIONS)
+    REASON_TOOL_CALL: ClassVar[Literal["tool_call"]] = "tool_call"
+
+    id: str
+    tool_call_id: str
+    arguments_digest: str
+    expires_at: datetime | None
+    reason: str = REASON_TOOL_CALL
+    message: str | None = None
+    status: InterruptStatus = PENDING
+    decided_at: datetime | None = None
+    created_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__class__", _OpenInterrupt)
+        _checked(self, _ARGUMENT)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("Interrupt is final: hold one instead of extending it")
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        tool_call_id: str,
+        arguments_digest: str,
+        expires_at: datetime | None,
+        reason: str = REASON_TOOL_CALL,
+        message: str | None = None,
+        created_at: datetime | None = None,
+    ) -> "Interrupt":
+        """Return a pending interrupt with a fresh random id (UUID4).
+
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.status, len(ask.id)
+        ('pending', 36)
+        """
+        from uuid import uuid4  # Slow to import, and a process that only reads never needs it.
+
+        return cls(
+            id=str(uuid4()),
+            tool_call_id=tool_call_id,
+            arguments_digest=arguments_digest,
+            expires_at=expires_at,
+            reason=reason,
+            message=message,
+            created_at=created_at,
+        )
+
+    @classmethod
+    def from_storage(cls, stored: object) -> "Interrupt":
+        """Return the interrupt that `to_storage` wrote; the mapping is only read.
+
+        `id`, `toolCallId`, `argumentsDigest`, `reason`, `status` and `expiresAt` must be
+        there, the last one null only if it says so: a lost expiry must not become an
+        endless one. Keys that are not ours are ignored. Raises `ConfigurationError`.
+
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> Interrupt.from_storage(ask.to_storage()) == ask
+        True
+        """
+        return cls._from_storage(stored, _STORED)
+
+    @classmethod
+    def _from_storage(cls, stored: object, where: Where) -> "Interrupt":
+        row = stored_object(stored, _STORED_KEYS, where)
+        new: Any = _OpenInterrupt()
+        try:
+            new.id = row["id"]
+            new.tool_call_id = row["toolCallId"]
+            new.arguments_digest = row["argumentsDigest"]
+            new.reason = row["reason"]
+            new.status = row["status"]
+            new.expires_at = row["expiresAt"]
+        except KeyError as missing:
+            raise ConfigurationError(f"{where.of(missing.args[0])} is missing") from None
+        new.message = row.get("message")
+        new.decided_at = row.get("decidedAt")
+        new.created_at = row.get("createdAt")
+        return _checked(new, where)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether nobody has answered yet; an expired request may still be pending."""
+        return self.status == self.PENDING
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether an answer stands: approved, denied or cancelled."""
+        return self.status != self.PENDING
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether the answer is yes."""
+        return self.status == self.APPROVED
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the answer is no."""
+        return self.status == self.DENIED
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the request was withdrawn without a yes or no."""
+        return self.status == self.CANCELLED
+
+    def is_expired(self, now: datetime) -> bool:
+        """Say whether `now`, an aware time, is at or past the expiry.
+
+        Raises `ConfigurationError` where `now` is not an aware datetime.
+        """
+        return self._is_past(utc(now, _ARGUMENT, "now"))
+
+    def is_answerable(self, now: datetime) -> bool:
+        """Say whether it can still be approved or denied: pending, and not expired at `now`."""
+        return not self.is_expired(now) and self.is_pending
+
+    def decide(self, decision: Decision, *, now: datetime) -> "Interrupt":
+        """Return a copy that carries the decision, with `now` as its `decided_at`.
+
+        A decision is final. Raises `ConfigurationError` where `decision` is not exactly
+        one of `DECISIONS` or `now` is not aware; then `StreamError("interrupt_decided")`
+        where an answer stands, even the same one, for a second answer is a replay or a
+        conflict and never a new grant; then `StreamError("interrupt_expired")` at or past
+        the expiry, unless the decision is `cancelled`: an expired request can be closed
+        but no longer answered (AG-UI 1.0, interrupts).
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=now)
+        >>> ask.decide("cancelled", now=now).is_cancelled
+        True
+        """
+        decision = one_of(decision, self.DECISIONS, _ARGUMENT, "decision")
+        now = utc(now, _ARGUMENT, "now")
+        self._refuse_answer(decision, now)
+        return self._answered(decision, now)
+
+    def _refuse_answer(self, decision: str, at: datetime) -> None:
+        """Raise `StreamError` where this interrupt may not take that decision at that time.
+
+        The one rule behind every door to a decision; see `decide`.
+        """
+        if self.is_decided:
+            raise StreamError(
+                "interrupt_decided",
+                f"interrupt {shown(self.id)} is already {self.status}; that decision stands",
+            )
+        if decision != self.CANCELLED and self._is_past(at):
+            raise StreamError(
+                "interrupt_expired",
+                f"interrupt {shown(self.id)} has expired; it can only be cancelled",
+            )
+
+    def to_protocol(self) -> dict[str, str]:
+        """Return the AG-UI 1.0 `Interrupt` object for the wire.
+
+        Absent values are left out, never null. The expiry has milliseconds, cut, so
+        that no client thinks the request open for longer than the server does.
+
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.to_protocol()
+        {'id': 'i-1', 'reason': 'tool_call', 'toolCallId': 'c-1'}
+        """
+        wire = {"id": self.id, "reason": self.reason, "toolCallId": self.tool_call_id}
+        if self.message is not None:
+            wire["message"] = self.message
+        if self.expires_at is not None:
+            wire["expiresAt"] = to_wire(self.expires_at)
+        return wire
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the reporting shape: no digest of arguments, no creation time.
+
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> sorted(ask.to_dict())
+        ['decidedAt', 'expiresAt', 'id', 'message', 'reason', 'status', 'toolCallId']
+        """
+        return {
+            "id": self.id,
+            "toolCallId": self.tool_call_id,
+            "reason": self.reason,
+            "message": self.message,
+            "expiresAt": to_text_or_none(self.expires_at),
+            "status": self.status,
+            "decidedAt": to_text_or_none(self.decided_at),
+        }
+
+    def to_storage(self) -> dict[str, str | None]:
+        """Return the dict to persist: `to_dict()`, the digest and the creation time.
+
+        It holds all that a store needs to verify later that an answer belongs to the
+        call that was asked about.
+
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.to_storage()["argumentsDigest"]
+        'a1'
+        """
+        stored = self.to_dict()
+        stored["argumentsDigest"] = self.arguments_digest
+        stored["createdAt"] = to_text_or_none(self.created_at)
+        return stored
+
+    def __repr__(self) -> str:
+        return (
+            f"Interrupt(id={self.id!r}, tool_call_id={self.tool_call_id!r}, "
+            f"reason={self.reason!r}, status={self.status!r})"
+        )
+
+    def _is_past(self, now: datetime) -> bool:
+        return self.expires_at is not None and now >= self.expires_at
+
+    def _answered(self, status: str, at: datetime | None) -> "Interrupt":
+        """Return this very request with that answer on it."""
+        new: Any = _OpenInterrupt()
+        new.id = self.id
+        new.tool_call_id = self.tool_call_id
+        new.arguments_digest = self.arguments_digest
+        new.expires_at = self.expires_at
+        new.reason = self.reason
+        new.message = self.message
+        new.status = status
+        new.decided_at = at
+        new.created_at = self.created_at
+        new.__class__ = Interrupt
+        return cast(Interrupt, new)
+
+
+class _OpenInterrupt:
+    """An Interrupt that is still being written: the same slots, ordinary assignment.
+
+    Construction, `from_storage` and `decide` all write one of these, line by line, and
+    seal it by giving it the class `Interrupt`. Filling in a frozen dataclass any other
+    way costs several times as much; `docs/performance.md` has the figures.
+    """
+
+    __slots__ = Interrupt.__slots__
+
+
+def _checked(new: Any, where: Where) -> Interrupt:
+    """Check an open interrupt, bring its fields into their kept form, and seal it."""
+    new.id = text(new.id, where, "id")
+    new.tool_call_id = text(new.tool_call_id, where, "tool_call_id")
+    new.arguments_digest = text(new.arguments_digest, where, "arguments_digest")
+    new.expires_at = moment_or_none(new.expires_at, where, "expires_at")
+    new.reason = text(new.reason, where, "reason")
+    if new.message is not None:
+        new.message = string(new.message, where, "message")
+    new.status = one_of(new.status, Interrupt.STATUSES, where, "status")
+    new.decided_at = moment_or_none(new.decided_at, where, "decided_at")
+    new.created_at = moment_or_none(new.created_at, where, "created_at")
+    if new.status == Interrupt.PENDING:
+        if new.decided_at is not None:
+            raise ConfigurationError(
+                f"{where.of('decided_at')} must be absent, since the status is 'pending'"
+            )
+    elif new.decided_at is None:
+        raise ConfigurationError(
+            f"{where.of('decided_at')} is missing, but the status is {new.status!r}"
+        )
+    new.__class__ = Interrupt
+    return cast(Interrupt, new)

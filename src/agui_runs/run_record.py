@@ -1,0 +1,465 @@
+"""The authoritative progress of one reserved run.
+
+A record is live (reserved, started) until it ends as one of the four terminal
+statuses, and then it stays there: the one thing that still changes on it is an
+interrupt, which goes from pending to its decision, once.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Literal, TypeAlias, cast, final
+
+from ._fields import Where, kind, one_of, shown, stored_object, text
+from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
+from ._time import moment, to_text, utc
+from .errors import ConfigurationError, StreamError
+from .interrupt import Interrupt
+
+RunStatus: TypeAlias = Literal[
+    "reserved", "started", "succeeded", "interrupted", "cancelled", "failed"
+]
+TerminalStatus: TypeAlias = Literal["succeeded", "interrupted", "cancelled", "failed"]
+
+_ARGUMENT = Where("run record")
+_STORED = Where("run record", stored=True)
+_STORED_KEYS = (
+    "scope",
+    "threadId",
+    "runId",
+    "digest",
+    "status",
+    "sequence",
+    "snapshot",
+    "failure",
+    "interrupts",
+    "createdAt",
+    "updatedAt",
+)
+# The type of updated_at promises a time to whoever reads it; None stands for created_at.
+_WHEN_CREATED: Any = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunRecord:
+    """The authoritative progress of one reserved run.
+
+    `scope`, `thread_id` and `run_id` together are the reservation `key`, and `digest`
+    is of the input that the run was reserved for: the same input attaches to the run,
+    another one conflicts. `snapshot` is any JSON value; it is checked and frozen on
+    entry. `interrupts` stand on an interrupted record only, `failure` on a failed one
+    only, as `{"message": str, "code": str or None}`. Times are aware and kept in UTC.
+
+    Every transition takes the aware time `now` and returns a new record, or this very
+    object where nothing changes. Arguments are checked before the state: anything that
+    cannot be right raises `ConfigurationError`, on every record; then `StreamError`
+    says what the state forbids.
+
+    >>> from datetime import datetime, timezone
+    >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+    >>> run = RunRecord(
+    ...     scope="tenant-1", thread_id="t-1", run_id="r-1", digest="9f86d081", created_at=now
+    ... )
+    >>> run.start(now=now).advance(now=now, snapshot={"step": 1})
+    RunRecord(scope='tenant-1', thread_id='t-1', run_id='r-1', status='started', sequence=1)
+    """
+
+    RESERVED: ClassVar[Literal["reserved"]] = "reserved"
+    STARTED: ClassVar[Literal["started"]] = "started"
+    SUCCEEDED: ClassVar[Literal["succeeded"]] = "succeeded"
+    INTERRUPTED: ClassVar[Literal["interrupted"]] = "interrupted"
+    CANCELLED: ClassVar[Literal["cancelled"]] = "cancelled"
+    FAILED: ClassVar[Literal["failed"]] = "failed"
+    TERMINAL_STATUSES: ClassVar[tuple[TerminalStatus, ...]] = (
+        SUCCEEDED,
+        INTERRUPTED,
+        CANCELLED,
+        FAILED,
+    )
+    STATUSES: ClassVar[tuple[RunStatus, ...]] = (RESERVED, STARTED, *TERMINAL_STATUSES)
+
+    scope: str
+    thread_id: str
+    run_id: str
+    digest: str
+    created_at: datetime
+    status: RunStatus = RESERVED
+    sequence: int = 0
+    snapshot: JSONValue = None
+    interrupts: tuple[Interrupt, ...] = ()
+    failure: Mapping[str, str | None] | None = None
+    updated_at: datetime = _WHEN_CREATED
+
+    def __post_init__(self) -> None:
+        new: Any = self
+        object.__setattr__(self, "__class__", _OpenRecord)
+        if new.updated_at is _WHEN_CREATED:
+            new.updated_at = new.created_at
+        _checked(new, _ARGUMENT)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("RunRecord is final: hold one instead of extending it")
+
+    @classmethod
+    def from_storage(cls, stored: object) -> "RunRecord":
+        """Return the record that `to_storage` wrote; the mapping is only read.
+
+        `scope`, `threadId`, `runId`, `digest`, `status`, `sequence`, `createdAt` and
+        `updatedAt` must be there; `snapshot`, `failure` and `interrupts` may be absent
+        or null. Keys that are not ours are ignored. Nothing is guessed, skipped or read
+        from text: what does not fit raises `ConfigurationError`.
+
+        >>> from datetime import datetime, timezone
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d",
+        ...                 created_at=datetime(2026, 11, 30, tzinfo=timezone.utc))
+        >>> RunRecord.from_storage(run.to_storage()) == run
+        True
+        """
+        row = stored_object(stored, _STORED_KEYS, _STORED)
+        new: Any = _OpenRecord()
+        try:
+            new.scope = row["scope"]
+            new.thread_id = row["threadId"]
+            new.run_id = row["runId"]
+            new.digest = row["digest"]
+            new.status = row["status"]
+            new.sequence = row["sequence"]
+            new.created_at = row["createdAt"]
+            new.updated_at = row["updatedAt"]
+        except KeyError as missing:
+            raise ConfigurationError(f"{_STORED.of(missing.args[0])} is missing") from None
+        new.snapshot = row.get("snapshot")
+        new.failure = row.get("failure")
+        interrupts = row.get("interrupts")
+        new.interrupts = () if interrupts is None else interrupts
+        return _checked(new, _STORED)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The reservation key: `(scope, thread_id, run_id)`."""
+        return self.scope, self.thread_id, self.run_id
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the run is under way: started, and not ended."""
+        return self.status == self.STARTED
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the run ended by asking for approval, answered or not."""
+        return self.status == self.INTERRUPTED
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the run has ended, in whichever way."""
+        return self.status in self.TERMINAL_STATUSES
+
+    @property
+    def is_awaiting_approval(self) -> bool:
+        """Whether some interrupt still waits for its answer."""
+        return any(interrupt.is_pending for interrupt in self.interrupts)
+
+    @property
+    def pending_interrupts(self) -> tuple[Interrupt, ...]:
+        """The interrupts without an answer, oldest first."""
+        return tuple(interrupt for interrupt in self.interrupts if interrupt.is_pending)
+
+    def interrupt(self, id: str) -> Interrupt | None:
+        """Return the interrupt with exactly this id, or None."""
+        if not isinstance(id, str):
+            raise ConfigurationError(f"{_ARGUMENT.of('id')} must be a str, not {kind(id)}")
+        return next((held for held in self.interrupts if held.id == id), None)
+
+    def start(self, *, now: datetime, snapshot: JSONValue = None) -> "RunRecord":
+        """Return the record as started; a started one stays as it is, snapshot included.
+
+        `None` keeps the snapshot. Raises `StreamError("run_ended")` on a terminal record.
+        """
+        now = utc(now, _ARGUMENT, "now")
+        state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
+        self._refuse_ended()
+        if self.status == self.STARTED:
+            return self
+        new = self._open()
+        new.status = self.STARTED
+        new.snapshot = state
+        new.updated_at = now
+        return _sealed(new)
+
+    def advance(self, *, now: datetime, snapshot: JSONValue = None) -> "RunRecord":
+        """Return the record with the next event's sequence number handed out.
+
+        `snapshot` is the state as of that event. `None` keeps the old one, and `{}`
+        clears it. Two callers who advance one copy get the same number, so save with a
+        compare-and-swap. Raises `StreamError("run_ended")` on a terminal record.
+        """
+        now = utc(now, _ARGUMENT, "now")
+        state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
+        self._refuse_ended()
+        new = self._open()
+        new.sequence = _counted(self.sequence + 1, _ARGUMENT)
+        new.snapshot = state
+        new.updated_at = now
+        return _sealed(new)
+
+    def interrupted(self, interrupts: Iterable[Interrupt], *, now: datetime) -> "RunRecord":
+        """Return the record ended by a pause for these interrupts, oldest first.
+
+        At least one must be pending; others may have been decided by policy. Called
+        again with equal interrupts it changes nothing. Raises `ConfigurationError` for
+        anything but Interrupts with unique ids, `StreamError("run_ended")` on any other
+        terminal record.
+        """
+        now = utc(now, _ARGUMENT, "now")
+        raised = _interrupts(interrupts, _ARGUMENT)
+        if not any(interrupt.is_pending for interrupt in raised):
+            raise ConfigurationError(
+                f"{_ARGUMENT.of('interrupts')} must hold at least one that is pending"
+            )
+        if self.is_interrupted and raised == self.interrupts:
+            return self
+        self._refuse_ended()
+        new = self._open()
+        new.status = self.INTERRUPTED
+        new.interrupts = raised
+        new.updated_at = now
+        return _sealed(new)
+
+    def finish(
+        self,
+        status: TerminalStatus,
+        *,
+        now: datetime,
+        failure: Mapping[str, str | None] | None = None,
+    ) -> "RunRecord":
+        """Return the record ended with this status; there is no default outcome.
+
+        `failure` goes with `"failed"` only, and is what every reconnect will be told:
+        exactly `message` and optionally `code`, sanitised by the host. A record that
+        already ended this way stays as it is, so the first failure wins. A pause has
+        its own method, `interrupted`. Raises `StreamError("run_ended")` on a record
+        that ended in another way.
+        """
+        status = cast(TerminalStatus, one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status"))
+        now = utc(now, _ARGUMENT, "now")
+        failure = _failure(failure, status, _ARGUMENT)
+        if self.status == status:
+            return self
+        self._refuse_ended()
+        if status == self.INTERRUPTED:
+            raise ConfigurationError(
+                f"{_ARGUMENT.of('status')} 'interrupted' needs interrupts: call interrupted()"
+            )
+        new = self._open()
+        new.status = status
+        new.failure = failure
+        new.updated_at = now
+        return _sealed(new)
+
+    def replace_interrupt(self, decided: Interrupt, *, now: datetime) -> "RunRecord":
+        """Return the record with a decided interrupt in the place of the pending one.
+
+        It is the one transition that changes a terminal record: the run is closed, and
+        the answer is recorded on it. What equals the held interrupt changes nothing.
+        Raises `ConfigurationError` where no interrupt with this id is held; then
+        `StreamError("interrupt_changed")` where more than the decision differs; then
+        what `Interrupt.decide` raises for a second or a late answer.
+        """
+        if not isinstance(decided, Interrupt):
+            raise ConfigurationError(
+                f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
+            )
+        now = utc(now, _ARGUMENT, "now")
+        for index, held in enumerate(self.interrupts):
+            if held.id == decided.id:
+                break
+        else:
+            raise ConfigurationError(
+                f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
+                f"not {shown(decided.id)}"
+            )
+        if decided == held:
+            return self
+        if decided != held._answered(decided.status, decided.decided_at):
+            raise StreamError(
+                "interrupt_changed",
+                f"interrupt {shown(held.id)} is not the request that was asked about; "
+                "raise a new interrupt for a changed one",
+            )
+        # It is no pending copy, which would be equal to the held one or differ in more.
+        held._refuse_answer(decided.status, cast(datetime, decided.decided_at))
+        new = self._open()
+        new.interrupts = (*self.interrupts[:index], decided, *self.interrupts[index + 1 :])
+        new.updated_at = now
+        return _sealed(new)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reporting shape: plain JSON values, camelCase keys, times as text.
+
+        The interrupts are in their reporting shape too, without digests.
+        """
+        return self._to_dict([interrupt.to_dict() for interrupt in self.interrupts])
+
+    def to_storage(self) -> dict[str, Any]:
+        """Return the plain dict to persist; it is a fresh copy that belongs to the caller.
+
+        `RunRecord.from_storage(json.loads(json.dumps(record.to_storage())))` equals the
+        record, always.
+        """
+        return self._to_dict([interrupt.to_storage() for interrupt in self.interrupts])
+
+    def _to_dict(self, interrupts: list[dict[str, str | None]]) -> dict[str, Any]:
+        return {
+            "scope": self.scope,
+            "threadId": self.thread_id,
+            "runId": self.run_id,
+            "digest": self.digest,
+            "status": self.status,
+            "sequence": self.sequence,
+            "snapshot": thaw(self.snapshot),
+            "failure": thaw(self.failure),
+            "interrupts": interrupts,
+            "createdAt": to_text(self.created_at),
+            "updatedAt": to_text(self.updated_at),
+        }
+
+    def __repr__(self) -> str:
+        waiting = f", pending_interrupts={len(self.pending_interrupts)}" if self.interrupts else ""
+        return (
+            f"RunRecord(scope={self.scope!r}, thread_id={self.thread_id!r}, "
+            f"run_id={self.run_id!r}, status={self.status!r}, sequence={self.sequence}{waiting})"
+        )
+
+    def _refuse_ended(self) -> None:
+        if self.is_terminal:
+            raise StreamError(
+                "run_ended",
+                f"run {shown(self.run_id)} has ended as {self.status}; replay that ending",
+            )
+
+    def _open(self) -> Any:
+        new = _OpenRecord()
+        new.scope = self.scope
+        new.thread_id = self.thread_id
+        new.run_id = self.run_id
+        new.digest = self.digest
+        new.created_at = self.created_at
+        new.status = self.status
+        new.sequence = self.sequence
+        new.snapshot = self.snapshot
+        new.interrupts = self.interrupts
+        new.failure = self.failure
+        new.updated_at = self.updated_at
+        return new
+
+
+class _OpenRecord:
+    """A RunRecord that is still being written, as `_OpenInterrupt` is for an Interrupt.
+
+    A transition opens a copy, assigns what changes and seals it. What it does not touch
+    was checked when it came in, and is neither looked at nor copied again, so the price
+    of a transition does not grow with the snapshot.
+    """
+
+    __slots__ = RunRecord.__slots__
+
+
+def _sealed(new: Any) -> RunRecord:
+    new.__class__ = RunRecord
+    return cast(RunRecord, new)
+
+
+def _checked(new: Any, where: Where) -> RunRecord:
+    """Check an open record, bring its fields into their kept form, and seal it."""
+    new.scope = text(new.scope, where, "scope")
+    new.thread_id = text(new.thread_id, where, "thread_id")
+    new.run_id = text(new.run_id, where, "run_id")
+    new.digest = text(new.digest, where, "digest")
+    new.created_at = moment(new.created_at, where, "created_at")
+    new.status = one_of(new.status, RunRecord.STATUSES, where, "status")
+    new.sequence = _counted(new.sequence, where)
+    new.snapshot = freeze(new.snapshot, where, "snapshot")
+    new.interrupts = _interrupts(new.interrupts, where)
+    new.failure = _failure(new.failure, new.status, where)
+    new.updated_at = moment(new.updated_at, where, "updated_at")
+    if new.status == RunRecord.INTERRUPTED and not new.interrupts:
+        raise ConfigurationError(
+            f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
+        )
+    if new.interrupts and new.status != RunRecord.INTERRUPTED:
+        raise ConfigurationError(
+            f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
+        )
+    return _sealed(new)
+
+
+def _counted(value: object, where: Where) -> int:
+    """Check a sequence number, which has no bound but that of JSON writers."""
+    if type(value) is not int:
+        raise ConfigurationError(f"{where.of('sequence')} must be an int, not {kind(value)}")
+    if value < 0:
+        raise ConfigurationError(f"{where.of('sequence')} must not be negative")
+    if value >= TOO_LARGE:
+        raise ConfigurationError(
+            f"{where.of('sequence')} must have at most {MAX_DIGITS} digits"
+        )
+    return value
+
+
+def _interrupts(value: object, where: Where) -> tuple[Interrupt, ...]:
+    """Check the interrupts of one run: each of them whole, and no id twice."""
+    name = where.of("interrupts")
+    if where.stored:
+        if not isinstance(value, (list, tuple)):
+            raise ConfigurationError(f"{name} must be a list, not {kind(value)}")
+        interrupts = tuple(
+            [
+                Interrupt._from_storage(stored, where.at(f"interrupts[{index}]"))
+                for index, stored in enumerate(value)
+            ]
+        )
+    else:
+        # A mapping or a text is iterable too, and never what the caller means.
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            raise ConfigurationError(f"{name} must be an iterable of Interrupts, not {kind(value)}")
+        interrupts = tuple(value)
+        for index, interrupt in enumerate(interrupts):
+            if not isinstance(interrupt, Interrupt):
+                raise ConfigurationError(
+                    f"{name}[{index}] must be an Interrupt, not {kind(interrupt)}"
+                )
+    seen = set()
+    for index, interrupt in enumerate(interrupts):
+        if interrupt.id in seen:
+            raise ConfigurationError(f"{name}[{index}] repeats the id {shown(interrupt.id)}")
+        seen.add(interrupt.id)
+    return interrupts
+
+
+def _failure(value: object, status: str, where: Where) -> Any:
+    """Check a sanitised failure and freeze it; the shape is the same with and without a code.
+
+    A further key is refused, because a reconnect would leak what it holds.
+    """
+    if value is None:
+        return None
+    inside = where.at("failure")
+    row = stored_object(value, ("message", "code"), inside)
+    for key in cast(Mapping[object, object], value):
+        if key != "message" and key != "code":
+            given = shown(key) if isinstance(key, str) else kind(key)
+            raise ConfigurationError(
+                f"{inside.whole()} may hold message and code only, not {given}"
+            )
+    if "message" not in row:
+        raise ConfigurationError(f"{inside.of('message')} is missing")
+    message = text(row["message"], inside, "message")
+    code = row.get("code")
+    if code is not None:
+        code = text(code, inside, "code")
+    if status != RunRecord.FAILED:
+        raise ConfigurationError(
+            f"{inside.whole()} belongs to a failed run, but the status is {status!r}"
+        )
+    return freeze({"message": message, "code": code}, inside, "")
