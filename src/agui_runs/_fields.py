@@ -5,9 +5,11 @@ one form that the package keeps, or raises a `ConfigurationError` that names it.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import ConfigurationError
+
+_Name = TypeVar("_Name", bound=str)
 
 _LONGEST = 80
 _MISSING: Any = object()
@@ -89,17 +91,18 @@ def text(value: object, where: Where, name: str) -> str:
     return plain
 
 
-def one_of(value: object, names: tuple[str, ...], where: Where, name: str) -> str:
+def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
     if isinstance(value, str):
         plain = str.__str__(value)
-        if plain in names:
-            return names[names.index(plain)]
+        for known in names:
+            if known == plain:
+                return known
         given = shown(plain)
     else:
         given = kind(value)
-    known = ", ".join(map(repr, names))
-    raise ConfigurationError(f"{where.of(name)} must be one of {known}, not {given}")
+    choice = ", ".join(map(repr, names))
+    raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
 
 
 def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[str, Any]:

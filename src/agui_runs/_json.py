@@ -6,14 +6,14 @@ as they are and they equal their plain counterparts; only changing them is refus
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any, NoReturn, TypeAlias, Union
+from typing import Any, NoReturn, TypeAlias
 
 from ._fields import Where, cut, is_encodable, kind, shown
 from .errors import ConfigurationError
 
-JSONValue: TypeAlias = Union[
-    None, bool, int, float, str, Sequence["JSONValue"], Mapping[str, "JSONValue"]
-]
+JSONValue: TypeAlias = (
+    bool | int | float | str | Sequence["JSONValue"] | Mapping[str, "JSONValue"] | None
+)
 
 MAX_DEPTH = 100
 """How deep arrays and objects may nest: every common encoder takes this much."""
@@ -80,13 +80,13 @@ def freeze(value: object, where: Where, name: str) -> Any:
         return value
     try:
         return _frozen(value, MAX_DEPTH)
-    except _NotJSON as refusal:
+    except _NotJSONError as refusal:
         path = cut("".join(map(_step, reversed(refusal.places))))
         problem = f"{where.of(name)}{path}: {refusal.problem}"
     raise ConfigurationError(problem)
 
 
-def thaw(value: JSONValue) -> Any:
+def thaw(value: Any) -> Any:
     """Return a plain copy, all the way down, that belongs to the caller."""
     if type(value) is FrozenDict:
         fields = dict(value)
@@ -103,7 +103,7 @@ def thaw(value: JSONValue) -> Any:
     return value
 
 
-class _NotJSON(Exception):
+class _NotJSONError(Exception):
     """A refusal on its way up: each container that it leaves adds the place it came from."""
 
     def __init__(self, problem: str) -> None:
@@ -123,27 +123,25 @@ def _frozen(value: object, room: int) -> Any:
         return value
     if isinstance(value, str):
         if not is_encodable(value):
-            raise _NotJSON("text with a lone surrogate cannot be encoded")
+            raise _NotJSONError("text with a lone surrogate cannot be encoded")
         return str.__str__(value)
     if isinstance(value, int):
         if not -TOO_LARGE < value < TOO_LARGE:
-            raise _NotJSON(f"an int of more than {MAX_DIGITS} digits cannot be written")
+            raise _NotJSONError(f"an int of more than {MAX_DIGITS} digits cannot be written")
         return int.__int__(value)
     if isinstance(value, float):
         if not isfinite(value):
-            raise _NotJSON("a float that is not finite is not a JSON value")
+            raise _NotJSONError("a float that is not finite is not a JSON value")
         return float.__float__(value)
     if isinstance(value, (dict, list, tuple, Mapping)):
         return _frozen_container(value, room)
-    raise _NotJSON(f"{kind(value)} is not a JSON value")
+    raise _NotJSONError(f"{kind(value)} is not a JSON value")
 
 
-def _frozen_container(
-    value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], room: int
-) -> FrozenDict | FrozenList:
+def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], room: int) -> Any:
     """Copy a container whole, then replace in the copy whatever cannot stay as it is."""
     if not room:
-        raise _NotJSON(f"nested deeper than {MAX_DEPTH} levels")
+        raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels")
     frozen: Any
     put: Any
     places: Iterable[tuple[Any, Any]]
@@ -174,7 +172,7 @@ def _frozen_container(
             continue
         try:
             put(frozen, place, _frozen(item, room - 1))
-        except _NotJSON as refusal:
+        except _NotJSONError as refusal:
             refusal.places.append(place)
             raise
     return frozen
@@ -185,12 +183,12 @@ def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key in mapping:
         if not isinstance(key, str):
-            raise _NotJSON(f"{kind(key)} is not a JSON key")
+            raise _NotJSONError(f"{kind(key)} is not a JSON key")
         name = str.__str__(key)
         if not is_encodable(name):
-            raise _NotJSON(f"the key {shown(name)} holds a lone surrogate")
+            raise _NotJSONError(f"the key {shown(name)} holds a lone surrogate")
         if name in plain:
-            raise _NotJSON(f"two keys are the same text {shown(name)}")
+            raise _NotJSONError(f"two keys are the same text {shown(name)}")
         try:
             plain[name] = mapping[key]
         except KeyError:
@@ -198,5 +196,5 @@ def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
         else:
             missing = False
         if missing:
-            raise _NotJSON(f"the mapping lists a key {shown(name)} that it does not hold")
+            raise _NotJSONError(f"the mapping lists a key {shown(name)} that it does not hold")
     return plain

@@ -5,12 +5,10 @@ of the texts is the order of the times, which lets a store index and compare the
 """
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from ._fields import Where, kind, shown
 from .errors import ConfigurationError
-
-UTC = timezone.utc
 
 # What other writers of the same rows use beside our own form. `fromisoformat` takes
 # more (week dates, 24:00, a comma), and not the same on every Python version.
@@ -80,9 +78,7 @@ def from_text(value: object, where: Where, name: str) -> datetime:
             given = shown(value)
     else:
         given = kind(value)
-    raise ConfigurationError(
-        f"{where.of(name)} must be an ISO 8601 time with a zone, not {given}"
-    )
+    raise ConfigurationError(f"{where.of(name)} must be an ISO 8601 time with a zone, not {given}")
 
 
 def _canonical(text: str) -> str:

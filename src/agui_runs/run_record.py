@@ -241,7 +241,7 @@ class RunRecord:
         its own method, `interrupted`. Raises `StreamError("run_ended")` on a record
         that ended in another way.
         """
-        status = cast(TerminalStatus, one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status"))
+        status = one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status")
         now = utc(now, _ARGUMENT, "now")
         failure = _failure(failure, status, _ARGUMENT)
         if self.status == status:
@@ -271,14 +271,14 @@ class RunRecord:
                 f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
             )
         now = utc(now, _ARGUMENT, "now")
-        for index, held in enumerate(self.interrupts):
-            if held.id == decided.id:
-                break
-        else:
+        ids = [held.id for held in self.interrupts]
+        if decided.id not in ids:
             raise ConfigurationError(
                 f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
                 f"not {shown(decided.id)}"
             )
+        index = ids.index(decided.id)
+        held = self.interrupts[index]
         if decided == held:
             return self
         if decided != held._answered(decided.status, decided.decided_at):
@@ -339,7 +339,7 @@ class RunRecord:
             )
 
     def _open(self) -> Any:
-        new = _OpenRecord()
+        new: Any = _OpenRecord()
         new.scope = self.scope
         new.thread_id = self.thread_id
         new.run_id = self.run_id
@@ -401,9 +401,7 @@ def _counted(value: object, where: Where) -> int:
     if value < 0:
         raise ConfigurationError(f"{where.of('sequence')} must not be negative")
     if value >= TOO_LARGE:
-        raise ConfigurationError(
-            f"{where.of('sequence')} must have at most {MAX_DIGITS} digits"
-        )
+        raise ConfigurationError(f"{where.of('sequence')} must have at most {MAX_DIGITS} digits")
     return value
 
 
