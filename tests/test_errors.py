@@ -236,6 +236,17 @@ PAUSED.replace_interrupt(OTHER, now=T0)
   interrupt_changed: interrupt 'ask-1' is not the request that was asked about; raise a new
   interrupt for a changed one
 """
+# A call, and below it the text of the TypeError with which Python refuses a misuse.
+MISUSE = r"""
+type("Mine", (Interrupt,), {})
+  Interrupt is final: hold one instead of extending it
+type("Mine", (RunRecord,), {})
+  RunRecord is final: hold one instead of extending it
+LIVE.snapshot.update(a=1)
+  FrozenDict is frozen: change a plain copy and pass that on
+state([1]).snapshot.append(2)
+  FrozenList is frozen: change a plain copy and pass that on
+"""
 
 
 def table(text):
@@ -263,6 +274,12 @@ def test_what_cannot_be_right_is_refused_in_these_words(call, said):
 def test_what_the_state_forbids_is_refused_in_these_words(call, said):
     error = raised(call)
     assert (type(error), f"{error.code}: {error}") == (StreamError, said)
+
+
+@pytest.mark.parametrize(("call", "said"), table(MISUSE))
+def test_a_misuse_is_refused_in_these_words(call, said):
+    with pytest.raises(TypeError, match=f"^{re.escape(said)}$"):
+        eval(call)
 
 
 @each_call
