@@ -194,6 +194,9 @@ load_run(failure=FAILURE)
 PAUSED.replace_interrupt(make_ask(id=LONG), now=T0)
   run record: decided must answer an interrupt that this run holds, not
   'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
+PAUSED.replace_interrupt(make_ask(id=LONG[1:]), now=T0)
+  run record: decided must answer an interrupt that this run holds, not
+  'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
 make_run(status="\n" * 81)
   run record: status must be one of 'reserved', 'started', 'succeeded', 'interrupted',
   'cancelled', 'failed', not

@@ -151,12 +151,13 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
         places = enumerate(frozen)
     else:
         frozen, put = dict.__new__(FrozenDict), dict.__setitem__
-        dict.update(frozen, value if isinstance(value, dict) else _plain_keys(value))
+        plain = type(value) is dict or type(value) is FrozenDict
+        dict.update(frozen, value if plain else _plain_keys(value))
         for key in frozen:
             if type(key) is not str or not key.isascii():
-                plain = _plain_keys(frozen)
+                fields = _plain_keys(frozen)
                 dict.clear(frozen)
-                dict.update(frozen, plain)
+                dict.update(frozen, fields)
                 break
         places = frozen.items()
     for place, item in places:

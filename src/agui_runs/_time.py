@@ -70,8 +70,12 @@ def to_wire(time: datetime) -> str:
 def from_text(value: object, where: Where, name: str) -> datetime:
     """Read a stored time."""
     if isinstance(value, str):
-        # Nearly every text is our own, and its form makes fromisoformat strict.
-        ours = value[4:20:3] == "--T::." and value[26:] == "Z" and value[11:13] < "24"
+        # Nearly every text is our own, in whose form fromisoformat is strict everywhere.
+        ours = (
+            value[4:20:3] == "--T::."
+            and value.find("Z") == 26 == len(value) - 1
+            and value[11:13] < "24"
+        )
         try:
             return datetime.fromisoformat(value if ours else _canonical(value)).astimezone(UTC)
         except (ValueError, OverflowError):
