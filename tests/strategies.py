@@ -92,6 +92,17 @@ _day = timedelta(days=1) - timedelta.resolution
 _zones = st.timedeltas(-_day, _day).map(timezone)
 zones = _zones | st.timezones() if available_timezones() else _zones
 times = st.builds(_local, st.datetimes(timezones=st.just(UTC)), zones)
+_spellings = ["2026-03-02T09:00:00.000000Z", "2026-03-02 09:00:00.5+05:30", "2026-03-02T09:00-05"]
+_bits = st.text("0123456789-:.,+TtZzW \0", max_size=7) | st.sampled_from(
+    ["W10-1", "24", "60", "Z\0\0"]
+)
+nearly_times = st.builds(
+    lambda text, start, end, bit: text[:start] + bit + text[end:],
+    st.sampled_from(_spellings),
+    st.integers(0, 27),
+    st.integers(0, 27),
+    _bits,
+)
 
 
 def _interrupts(status: str) -> st.SearchStrategy[Interrupt]:

@@ -8,7 +8,7 @@ from collections import UserDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from strategies import (
     json_values,
     junk,
     names,
+    nearly_times,
     records,
     records_of,
     small_integers,
@@ -139,6 +140,31 @@ def test_a_time_that_another_writer_wrote_in_its_own_zone_is_read(time):
     assume(not time.utcoffset() % timedelta(minutes=1))
     row = {**make_ask().to_storage(), "createdAt": time.isoformat()}
     assert Interrupt.from_storage(row).created_at == time
+
+
+def as_written(text: str) -> datetime | None:
+    """Read a stored time as slowly and as literally as the documents describe it."""
+    form = (
+        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?"
+        r"(?:Z|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)"
+    )
+    match = re.fullmatch(form, text, re.ASCII)
+    if match is None:
+        return None
+    *whole, fraction, sign, hours, minutes = match.groups("0")
+    micros = int(f"{fraction:0<6}"[:6])
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    try:
+        local = datetime(*map(int, whole), micros, UTC)
+        return local + offset if sign == "-" else local - offset
+    except (ValueError, OverflowError):
+        return None
+
+
+@given(nearly_times)
+def test_a_text_that_is_nearly_a_time_is_read_as_written_or_refused(text):
+    made = accepted(Interrupt.from_storage, {**make_ask().to_storage(), "createdAt": text})
+    assert as_written(text) == (made and made.created_at)
 
 
 @given(times, times)
