@@ -46,6 +46,16 @@ class Ghost(Mapping[Any, Any]):
         return len(self.names)
 
 
+class Husk(dict[Any, Any]):
+    """A dict that lists a key which it does not hold."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+    def keys(self) -> Any:
+        return {"message": None}.keys()
+
+
 characters = st.characters(codec="utf-8")
 texts = st.text(characters, max_size=12)
 names = st.text(characters, min_size=1, max_size=12).filter(lambda text: not text.isspace())
@@ -165,6 +175,7 @@ _mutable_junk = st.one_of(
     st.builds(SimpleNamespace, message=texts),
     st.sets(texts, max_size=2),
     st.lists(texts | st.integers(), min_size=1, max_size=2).map(Ghost),
+    st.builds(Husk),
     st.integers(101, 150).map(nested),
 )
 

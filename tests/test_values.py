@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import orjson
@@ -97,6 +98,13 @@ def test_everything_else_has_a_default(cls):
     value = cls(**MINIMAL[cls])
     kept = {field.name: getattr(value, field.name) for field in fields(cls)}
     assert kept == MINIMAL[cls] | DEFAULTS[cls]
+
+
+def test_create_makes_a_pending_request_with_an_id_that_nobody_can_guess():
+    given = {**MINIMAL[Interrupt], "reason": "refund", "message": "?", "created_at": T0}
+    del given["id"]
+    one, two = Interrupt.create(**given), Interrupt.create(**given)
+    assert (one.id != two.id, UUID(one.id).version, one) == (True, 4, Interrupt(id=one.id, **given))
 
 
 @each_class
@@ -424,7 +432,13 @@ NOT_ASCII = [
     "2026-03-02T0\N{FULLWIDTH DIGIT NINE}:00:00Z",
     "2026-03-02T09:00:00\N{MINUS SIGN}05:00",
 ]
-SPACED = ["", "2026-03-02T09:00:00 Z", "2026-03-02T09:00:00Z\n", " 2026-03-02T09:00:00Z"]
+SPACED = [
+    "",
+    "2026-03-02T09:00:00.1Z\x00000Z",
+    "2026-03-02T09:00:00 Z",
+    "2026-03-02T09:00:00Z\n",
+    " 2026-03-02T09:00:00Z",
+]
 
 
 @each("text", [*NO_TIMES.split(), *NOT_ASCII, *SPACED], ids=ascii)
