@@ -114,15 +114,15 @@ GONE.start(now=None)
 make_run(updated_at=EDGE)
   run record: updated_at leaves the calendar when moved to UTC
 load_ask(createdAt="0001-01-01T00:00+01")
-  interrupt: createdAt must be an ISO 8601 time with a zone, not '0001-01-01T00:00+01'
+  interrupt: createdAt leaves the calendar when moved to UTC
 load_run(createdAt=T0)
   run record: createdAt must be an ISO 8601 time with a zone, not datetime
 load_pause(expiresAt="soon")
   run record: interrupts[1].expiresAt must be an ISO 8601 time with a zone, not 'soon'
 make_ask(decided_at=T0)
-  interrupt: decided_at must be absent, since the status is 'pending'
+  interrupt: decided_at must not be set, since the status is 'pending'
 load_pause(decidedAt=TIME)
-  run record: interrupts[1].decidedAt must be absent, since the status is 'pending'
+  run record: interrupts[1].decidedAt must not be set, since the status is 'pending'
 make_ask(status="denied")
   interrupt: decided_at is missing, but the status is 'denied'
 load_ask(status="cancelled")
@@ -132,15 +132,15 @@ state({"messages": [0, {"sentAt": T0}]})
 LIVE.start(now=T0, snapshot={SECRET})
   run record: snapshot: set is not a JSON value
 load_run(snapshot={"it's": [NAN]})
-  run record: snapshot['it's'][0]: a float that is not finite is not a JSON value
+  run record: snapshot["it's"][0]: a float that is not finite is not a JSON value
 LIVE.advance(now=T0, snapshot=["\ud800"])
-  run record: snapshot[0]: text with a lone surrogate cannot be encoded
+  run record: snapshot[0]: text holds a lone surrogate, which no store can encode
 state({"": HUGE})
   run record: snapshot['']: an int of more than 4300 digits cannot be written
 state({"a b": {7: SECRET}})
-  run record: snapshot['a b']: int is not a JSON key
+  run record: snapshot['a b']: a key must be a str, not int
 state({"\u00e9": {"\ud800": SECRET}})
-  run record: snapshot.é: the key '\ud800' holds a lone surrogate
+  run record: snapshot.é: the key '\ud800' holds a lone surrogate, which no store can encode
 state({"a": SECRET, Twin("a"): SECRET})
   run record: snapshot: two keys are the same text 'a'
 state([Lost()])
@@ -211,11 +211,11 @@ state({LONG: {1}})
 state({"\ud800" * 10**6: SECRET})
   run record: snapshot: the key
   '\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\ud800\u...'
-  holds a lone surrogate
+  holds a lone surrogate, which no store can encode
 state({"a": DEEP})
   run record:
   snapshot.a[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]...:
-  nested deeper than 100 levels
+  nested deeper than 100 levels, or inside itself
 """
 # A call, and below it the code and the whole text of its StreamError.
 FORBIDDEN = r"""

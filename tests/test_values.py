@@ -443,5 +443,5 @@ SPACED = [
 
 @each("text", [*NO_TIMES.split(), *NOT_ASCII, *SPACED], ids=ascii)
 def test_any_other_text_is_refused_as_a_time(text):
-    with pytest.raises(ConfigurationError, match="createdAt must be an ISO 8601 time with a zone"):
+    with pytest.raises(ConfigurationError, match=r"createdAt (must be an ISO 8601|leaves the cal)"):
         read(text)

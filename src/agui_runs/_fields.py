@@ -51,13 +51,16 @@ def cut(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return the text quoted for an error, in characters that every log can encode."""
-    return f"'{cut(repr(text[: _LONGEST + 1])[1:-1])}'"
+    """Return the text quoted for an error: cut, and escaped so that it can forge no line."""
+    quoted = repr(text[: _LONGEST + 1])
+    if len(quoted) <= _LONGEST + 2:
+        return quoted
+    return f"{quoted[: _LONGEST + 1]}...{quoted[0]}"
 
 
 def kind(value: object) -> str:
     """Return the name of the value's type, all that an error says of host content."""
-    return cut(type(value).__name__)
+    return shown(type(value).__name__)[1:-1]
 
 
 def is_encodable(text: str) -> bool:

@@ -123,7 +123,7 @@ def _frozen(value: object, room: int) -> Any:
         return value
     if isinstance(value, str):
         if not is_encodable(value):
-            raise _NotJSONError("text with a lone surrogate cannot be encoded")
+            raise _NotJSONError("text holds a lone surrogate, which no store can encode")
         return str.__str__(value)
     if isinstance(value, int):
         if not -TOO_LARGE < value < TOO_LARGE:
@@ -141,7 +141,7 @@ def _frozen(value: object, room: int) -> Any:
 def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], room: int) -> Any:
     """Copy a container whole, then replace in the copy whatever cannot stay as it is."""
     if not room:
-        raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels")
+        raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels, or inside itself")
     frozen: Any
     put: Any
     places: Iterable[tuple[Any, Any]]
@@ -184,10 +184,12 @@ def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key in mapping:
         if not isinstance(key, str):
-            raise _NotJSONError(f"{kind(key)} is not a JSON key")
+            raise _NotJSONError(f"a key must be a str, not {kind(key)}")
         name = str.__str__(key)
         if not is_encodable(name):
-            raise _NotJSONError(f"the key {shown(name)} holds a lone surrogate")
+            raise _NotJSONError(
+                f"the key {shown(name)} holds a lone surrogate, which no store can encode"
+            )
         if name in plain:
             raise _NotJSONError(f"two keys are the same text {shown(name)}")
         try:

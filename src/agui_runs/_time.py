@@ -77,9 +77,11 @@ def from_text(value: object, where: Where, name: str) -> datetime:
             and value[11:13] < "24"
         )
         try:
-            return datetime.fromisoformat(value if ours else _canonical(value)).astimezone(UTC)
-        except (ValueError, OverflowError):
+            time = datetime.fromisoformat(value if ours else _canonical(value))
+        except ValueError:
             given = shown(value)
+        else:
+            return utc(time, where, name)
     else:
         given = kind(value)
     raise ConfigurationError(f"{where.of(name)} must be an ISO 8601 time with a zone, not {given}")

@@ -312,7 +312,7 @@ def _checked(new: Any, where: Where) -> Interrupt:
     if new.status == Interrupt.PENDING:
         if new.decided_at is not None:
             raise ConfigurationError(
-                f"{where.of('decided_at')} must be absent, since the status is 'pending'"
+                f"{where.of('decided_at')} must not be set, since the status is 'pending'"
             )
     elif new.decided_at is None:
         raise ConfigurationError(
