@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import T0, make_ask, make_run
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 import agui_runs
 from agui_runs import AguiRunsError
+from builders import T0, make_ask, make_run
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]

@@ -110,7 +110,9 @@ def test_of_two_requests_only_the_approved_one_is_carried_out(server, user):
 
 def test_the_helper_of_the_client_refuses_to_answer_one_of_two(user):
     asked = user.asks(TWO)
-    refused = f"buildResumeArray: missing responses for open interrupts: {asked['pending'][1]['id']}"
+    refused = (
+        f"buildResumeArray: missing responses for open interrupts: {asked['pending'][1]['id']}"
+    )
     assert user.answers(asked, YES) == {"refused": refused}
 
 
