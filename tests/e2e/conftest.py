@@ -80,8 +80,6 @@ class Browser:
         self.process = subprocess.Popen(
             ["node", HERE / "client.mjs"], stdin=pipe, stdout=pipe, text=True
         )
-        self.watchdog = threading.Timer(PATIENCE, self.process.kill)
-        self.watchdog.start()
         self.sent = 0
         self.answers: dict[int, Any] = {}
 
@@ -95,25 +93,27 @@ class Browser:
 
     def answer(self, number: int) -> Any:
         """Wait for the answer to a command."""
+        watchdog = threading.Timer(PATIENCE, self.process.kill)
+        watchdog.start()
         while number not in self.answers:
             line = self.process.stdout.readline()
             assert line, "the client process is gone"
             answer = json.loads(line)
             self.answers[answer["number"]] = answer.get("result")
-        return self.answers[number]
+        watchdog.cancel()
+        return self.answers.pop(number)
 
     def do(self, agent: str, does: str, **more: object) -> Any:
         """Send a command, and wait for its answer."""
         return self.answer(self.send(agent, does, **more))
 
     def close(self) -> None:
-        self.watchdog.cancel()
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     started = Browser()
     yield started
@@ -175,12 +175,15 @@ class Server:
             yield said
             await self.in_agent.here()
 
+    def request(self, path: str, body: object, **headers: str) -> Request:
+        """Return the request that posts this body, which is sent as it is where it is bytes."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return Request(self.url + path, data, headers)
+
     def post(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
         """Post without a client; return the status, and the JSON or the events of the answer."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = Request(self.url + path, data, headers)
         try:
-            with urlopen(request, timeout=PATIENCE) as response:
+            with urlopen(self.request(path, body, **headers), timeout=PATIENCE) as response:
                 text, status = response.read().decode(), response.status
         except HTTPError as error:
             with error:
