@@ -194,7 +194,7 @@ class Work:
             await self.host.store.keep_result(call, await self.host.tool(arguments))
         result = await self.host.store.result(call)
         if result is None:
-            raise HostError("call_in_progress", "another run has this call in its hands")
+            raise HostError("result_unknown", "this call was begun before; its result is not known")
         return result
 
     async def propose(self, proposal: Proposal, state: dict[str, Any]) -> Interrupt:
@@ -295,7 +295,7 @@ class Endpoints:
         task = asyncio.create_task(work.to_the_end(body.get("resume") or []))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-        return as_stream(run, aiter_queue(work.frames))
+        return as_stream(run, drain(work.frames))
 
     async def follow(self, row: Row) -> AsyncIterator[str]:
         """Yield the stored state and, once there is one, the recorded ending. Nothing is run."""
@@ -331,9 +331,9 @@ class Endpoints:
 
 async def refused(request: Request, refusal: Exception) -> Response:
     """Answer a request for which no stream has begun."""
+    assert isinstance(refusal, (StreamError, HostError))
     status = refusal.status if isinstance(refusal, HostError) else 409
-    code = getattr(refusal, "code", None)
-    return JSONResponse({"code": code, "message": str(refusal)}, status)
+    return JSONResponse({"code": refusal.code, "message": str(refusal)}, status)
 
 
 def as_frame(event: core.BaseEvent | dict[str, Any]) -> str:
@@ -358,7 +358,7 @@ def as_stream(run: RunRecord, frames: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
 
 
-async def aiter_queue(frames: asyncio.Queue[str | None]) -> AsyncIterator[str]:
+async def drain(frames: asyncio.Queue[str | None]) -> AsyncIterator[str]:
     """Yield frames as they come, up to None."""
     while (frame := await frames.get()) is not None:
         yield frame

@@ -149,7 +149,7 @@ def test_two_servers_on_one_database_make_one_call(server):
             server.in_tool.released.set()
             assert b'"success"' in response.read()
         _, later = other.post("/agent", answer(asked, "run-4"))
-    assert refused[-1]["code"] == "call_in_progress"
+    assert refused[-1]["code"] == "result_unknown"
     assert later[-1]["outcome"] == {"type": "success"}
     assert (server.calls, other.calls) == ([REFUND], [])
 
@@ -174,7 +174,7 @@ def test_a_call_whose_result_was_lost_in_a_crash_is_never_repeated(server):
         claim = ("shop-1", "thread-1", asked["toolCallId"])
         db.execute("INSERT INTO executions VALUES (?, ?, ?, NULL)", claim)
     _, events = server.post("/agent", answer(asked))
-    assert events[-1]["code"] == "call_in_progress"
+    assert events[-1]["code"] == "result_unknown"
     assert server.calls == []
 
 
