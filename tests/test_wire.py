@@ -1,7 +1,7 @@
 """What goes over the wire: the event that ends a run, and the answers that come back."""
 
 import json
-from collections import ChainMap, OrderedDict, UserDict, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserString, defaultdict, deque
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -317,6 +317,20 @@ def test_words_may_be_of_a_subclass_of_str():
     assert LIVE.interrupted([ASK], now=T0).answer([entry], now=T0).pending_interrupts == ()
 
 
+class Folded(str):
+    """Text with an idea of equality of its own."""
+
+    def __eq__(self, other):
+        return self.casefold() == other.casefold()
+
+    def __hash__(self):
+        return hash(self.casefold())
+
+
+def test_an_id_is_compared_as_plain_text():
+    assert code(PAUSED, [{**drops(ASK), "interruptId": Folded("ASK-1")}]) == "resume_unknown"
+
+
 @each(
     "entry",
     [
@@ -382,7 +396,7 @@ def test_an_entry_that_is_no_object_is_invalid(entry):
     )
 
 
-@each("id", [None, 7, 1.5, True, b"ask-1", ["ask-1"], {"id": "ask-1"}])
+@each("id", [None, 7, 1.5, True, b"ask-1", ["ask-1"], {"id": "ask-1"}, UserString("ask-1")])
 def test_an_id_that_is_no_text_is_invalid(id):
     assert refusal(PAUSED, [{**says(ASK, True), "interruptId": id}]) == (
         "resume_invalid",
