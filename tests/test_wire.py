@@ -427,6 +427,7 @@ def test_an_entry_without_its_id_is_invalid(spelling):
         "denied",
         "pending",
         ["resolved"],
+        UserString("resolved"),
     ],
 )
 def test_a_status_that_agui_does_not_know_is_invalid(status):
