@@ -48,13 +48,22 @@ def missing() -> str:
     return ""
 
 
+PROBLEM = missing()
+IS_REQUIRED = os.environ.get("AGUI_RUNS_E2E") == "required"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what cannot run, by a mark, for such skips are reported in one line a file."""
+    left_out = pytest.mark.skip(reason=f"end to end: {PROBLEM}")
+    for item in items:
+        if PROBLEM and not IS_REQUIRED and item.path.is_relative_to(HERE):
+            item.add_marker(left_out)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _all_is_installed() -> None:
-    problem = missing()
-    if problem and os.environ.get("AGUI_RUNS_E2E") == "required":
-        pytest.fail(problem)
-    if problem:
-        pytest.skip(f"end to end: {problem}")
+    if PROBLEM:
+        pytest.fail(PROBLEM)
     sys.path.append(str(EXAMPLES))
 
 

@@ -220,6 +220,23 @@ def test_arguments_that_changed_in_the_store_are_not_run(server):
     assert server.calls == []
 
 
+def test_whoever_loses_the_right_between_answer_and_call_makes_no_call(server, monkeypatch):
+    import agent_server
+
+    asked = asks(server)
+    rights = iter([True, False])
+
+    def authorise(actor):
+        if not next(rights):
+            raise agent_server.HostError("not_authorised", "you may not decide about refunds")
+
+    monkeypatch.setattr(agent_server, "authorise", authorise)
+    _, events = server.post("/agent", answer(asked))
+    assert events[-1]["code"] == "not_authorised"
+    assert stored(server).interrupts[0].is_approved
+    assert server.calls == []
+
+
 def test_a_broken_row_is_a_failure_without_a_secret(server):
     asked = asks(server)
     with database(server) as db:
