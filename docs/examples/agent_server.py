@@ -154,7 +154,7 @@ class Work:
         if resume:
             authorise(self.actor)  # Duty: may this actor answer?
         named = {entry.interrupt_id for entry in self.request.resume or []}
-        rows = await self.host.store.load_paused(self.row.run.scope, self.row.run.thread_id)
+        rows = await self.host.store.load_thread(self.row.run.scope, self.row.run.thread_id)
         asked = [row for row in rows if any(ask.id in named for ask in row.run.interrupts)]
         now = self.host.clock()
         # A run that answers nothing, on a thread that waits for an answer, is refused as well.

@@ -73,10 +73,10 @@ class Store:
             raise HostError("run_unknown", "there is no such run", status=404)
         return as_row(*found[0])
 
-    async def load_paused(self, scope: str, thread_id: str) -> list[Row]:
-        """Read the interrupted runs of a thread, answered or not, newest first."""
+    async def load_thread(self, scope: str, thread_id: str) -> list[Row]:
+        """Read the runs of a thread, newest first."""
         found, _ = await self._execute(LOAD_THREAD, scope, thread_id)
-        return [row for row in (as_row(*texts) for texts in found) if row.run.is_interrupted]
+        return [as_row(*texts) for texts in found]
 
     async def update(self, row: Row, change: Change) -> Row:
         """Save what the change makes of the row, and return the row that then stands.
