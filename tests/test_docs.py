@@ -19,7 +19,8 @@ from builders import T0, make_ask, make_run
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]
-EXAMPLES = sorted(ROOT.glob("docs/examples/*.py"))
+# The server runs until it is stopped: tests/e2e starts it, and stops it.
+EXAMPLES = sorted(set(ROOT.glob("docs/examples/*.py")) - {ROOT / "docs/examples/agent_server.py"})
 MODULES = [
     importlib.import_module(f"agui_runs.{module.name}")
     for module in pkgutil.iter_modules(agui_runs.__path__)

@@ -1,5 +1,6 @@
 """Immutable run records and approval requests for agent servers that speak AG-UI."""
 
+from ._digest import digest
 from ._json import JSONValue
 from .errors import AguiRunsError, ConfigurationError, StreamError
 from .interrupt import Decision, Interrupt, InterruptStatus
@@ -18,4 +19,5 @@ __all__ = [
     "RunStatus",
     "StreamError",
     "TerminalStatus",
+    "digest",
 ]

@@ -4,7 +4,7 @@ A check takes the value, where it stands and its name. It returns the value in t
 one form that the package keeps, or raises a `ConfigurationError` that names it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .errors import ConfigurationError
@@ -106,6 +106,16 @@ def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> 
         given = kind(value)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
+
+
+def first_repeated(ids: Sequence[str]) -> int | None:
+    """Return the index of the first id that stands earlier in the list too."""
+    seen: set[str] = set()
+    for index, each in enumerate(ids):
+        if each in seen:
+            return index
+        seen.add(each)
+    return None
 
 
 def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 
-from ._fields import Where, kind, one_of, shown, stored_object, text
+from ._fields import Where, first_repeated, kind, one_of, shown, stored_object, text
 from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
+from ._resume import read_resume
 from ._time import moment, to_text, utc
 from .errors import ConfigurationError, StreamError
 from .interrupt import Interrupt
@@ -294,6 +295,89 @@ class RunRecord:
         new.updated_at = now
         return _sealed(new)
 
+    def answer(self, entries: object, *, now: datetime) -> "RunRecord":
+        """Return the record with one AG-UI `resume` list applied to it, whole or not at all.
+
+        `entries` are the camelCase dicts of `RunAgentInput.resume`, as they come from the
+        client: `{"interruptId": ..., "status": "resolved", "payload": {"approved": True}}`
+        (or False), or `"status": "cancelled"`. Every pending interrupt must be answered,
+        each id once. An entry that repeats the stored decision changes nothing, also
+        after the expiry. Raises `ConfigurationError` for a bad `now`, and `StreamError`
+        for all that is wrong with the entries, in this order: `resume_invalid`,
+        `run_not_interrupted`, `resume_unknown`, `resume_duplicate`, `resume_incomplete`,
+        then entry by entry `interrupt_decided` and `interrupt_expired`.
+        """
+        now = utc(now, _ARGUMENT, "now")
+        answers = read_resume(entries)
+        if not self.is_interrupted:
+            raise StreamError(
+                "run_not_interrupted",
+                f"run {shown(self.run_id)} is {self.status} and waits for no answer",
+            )
+        held = {interrupt.id: interrupt for interrupt in self.interrupts}
+        answered = [interrupt_id for interrupt_id, _ in answers]
+        unknown = [shown(interrupt_id) for interrupt_id in answered if interrupt_id not in held]
+        if unknown:
+            raise StreamError(
+                "resume_unknown", f"run {shown(self.run_id)} holds no interrupt {unknown[0]}"
+            )
+        repeated = first_repeated(answered)
+        if repeated is not None:
+            raise StreamError(
+                "resume_duplicate",
+                f"interrupt {shown(answered[repeated])} is answered more than once",
+            )
+        decisions = dict(answers)
+        missing = [shown(each.id) for each in self.pending_interrupts if each.id not in decisions]
+        if missing:
+            raise StreamError(
+                "resume_incomplete",
+                f"every pending interrupt needs an answer, also {', '.join(missing)}",
+            )
+        decided = {
+            interrupt_id: held[interrupt_id].decide(decision, now=now)
+            for interrupt_id, decision in answers
+            # One that repeats the stored decision is a replay and changes nothing.
+            if held[interrupt_id].status != decision
+        }
+        if not decided:
+            return self
+        new = self._open()
+        new.interrupts = tuple([decided.get(asked.id, asked) for asked in self.interrupts])
+        new.updated_at = now
+        return _sealed(new)
+
+    def to_protocol(self) -> dict[str, Any]:
+        """Return the AG-UI 1.0 event that ends this run, which every reconnect must replay.
+
+        `RUN_FINISHED` with the outcome `success`, `cancelled` or `interrupt`, or
+        `RUN_ERROR`; absent values are left out, never null. A pause lists what is still
+        open, or all of it once everything is answered, since an empty list is no AG-UI
+        and a success would be a lie. Raises `StreamError("run_not_ended")` on a live
+        record.
+        """
+        if not self.is_terminal:
+            raise StreamError(
+                "run_not_ended",
+                f"run {shown(self.run_id)} is {self.status}; it has no ending to replay yet",
+            )
+        if self.status == self.FAILED:
+            failure = self.failure or {"message": "The run failed."}
+            said = {key: value for key, value in failure.items() if value is not None}
+            return {"type": "RUN_ERROR", **said}
+        outcome: dict[str, Any] = {"type": "cancelled"}
+        if self.status == self.SUCCEEDED:
+            outcome = {"type": "success"}
+        elif self.status == self.INTERRUPTED:
+            asked = self.pending_interrupts or self.interrupts
+            outcome = {"type": "interrupt", "interrupts": [each.to_protocol() for each in asked]}
+        return {
+            "type": "RUN_FINISHED",
+            "threadId": self.thread_id,
+            "runId": self.run_id,
+            "outcome": outcome,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return the reporting shape: plain JSON values, camelCase keys, times as text.
 
@@ -427,11 +511,10 @@ def _interrupts(value: object, where: Where) -> tuple[Interrupt, ...]:
                 raise ConfigurationError(
                     f"{name}[{index}] must be an Interrupt, not {kind(interrupt)}"
                 )
-    seen = set()
-    for index, interrupt in enumerate(interrupts):
-        if interrupt.id in seen:
-            raise ConfigurationError(f"{name}[{index}] repeats the id {shown(interrupt.id)}")
-        seen.add(interrupt.id)
+    ids = [interrupt.id for interrupt in interrupts]
+    repeated = first_repeated(ids)
+    if repeated is not None:
+        raise ConfigurationError(f"{name}[{repeated}] repeats the id {shown(ids[repeated])}")
     return interrupts
 
 

@@ -1,0 +1,42 @@
+"""What a client says in the `resume` list of an AG-UI 1.0 `RunAgentInput`."""
+
+from collections.abc import Mapping
+
+from .errors import StreamError
+from .interrupt import Decision, Interrupt
+
+
+def read_resume(entries: object) -> list[tuple[str, Decision]]:
+    """Return the interrupt ids and what is decided on each, or raise `resume_invalid`."""
+    if not isinstance(entries, (list, tuple)):
+        raise _invalid("resume must be a list")
+    return [_read_entry(entry, f"resume[{index}]") for index, entry in enumerate(entries)]
+
+
+def _read_entry(entry: object, place: str) -> tuple[str, Decision]:
+    if not isinstance(entry, Mapping):
+        raise _invalid(f"{place} must be an object")
+    interrupt_id = entry.get("interruptId")
+    if not isinstance(interrupt_id, str):
+        raise _invalid(f"{place}.interruptId must be a string")
+    return str.__str__(interrupt_id), _read_decision(entry, place)
+
+
+def _read_decision(entry: Mapping[object, object], place: str) -> Decision:
+    status = entry.get("status")
+    if not isinstance(status, str) or status not in ("resolved", "cancelled"):
+        raise _invalid(f"{place}.status must be 'resolved' or 'cancelled'")
+    if status == "cancelled":
+        return Interrupt.CANCELLED
+    payload = entry.get("payload")
+    approved = payload.get("approved") if isinstance(payload, Mapping) else None
+    # Exactly true or false: a "false" or a 0 that reads as an answer is a forged grant.
+    if not isinstance(payload, Mapping) or not isinstance(approved, bool):
+        raise _invalid(f"{place}.payload.approved must be true or false")
+    if "editedArgs" in payload:
+        raise _invalid(f"{place}.payload.editedArgs changes the request; ask for a new approval")
+    return Interrupt.APPROVED if approved else Interrupt.DENIED
+
+
+def _invalid(problem: str) -> StreamError:
+    return StreamError("resume_invalid", problem)
