@@ -76,11 +76,13 @@ def transitions() -> set[tuple[str, str, str]]:
     records = [live, live.start(now=T0), live.interrupted([make_ask()], now=T0)]
     records += [live.finish(end, now=T0) for end in ends]
     answered = make_ask().decide("approved", now=T0)
+    cancelling = [{"interruptId": "ask-1", "status": "cancelled"}]
     calls = [
         ("start", lambda record: record.start(now=T0)),
         ("advance", lambda record: record.advance(now=T0)),
         ("interrupted", lambda record: record.interrupted([make_ask()], now=T0)),
         ("replace_interrupt", lambda record: record.replace_interrupt(answered, now=T0)),
+        ("answer", lambda record: record.answer(cancelling, now=T0)),
         *(("finish", lambda record, end=end: record.finish(end, now=T0)) for end in ends),
     ]
     found = set()

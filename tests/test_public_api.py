@@ -19,6 +19,7 @@ NAMES = [
     "RunStatus",
     "StreamError",
     "TerminalStatus",
+    "digest",
 ]
 
 

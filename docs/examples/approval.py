@@ -20,12 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
-from agui_runs import Decision, Interrupt, JSONValue, RunRecord, StreamError
+from agui_runs import Interrupt, JSONValue, RunRecord, StreamError, digest
 
 Key: TypeAlias = tuple[str, str, str]
 Request: TypeAlias = dict[str, Any]
@@ -100,13 +99,13 @@ class Store:
         [(text,)] = self.db.execute(f"SELECT record FROM runs WHERE {ONE_RUN}", key).fetchall()
         return Row(RunRecord.from_storage(json.loads(text)), text)
 
-    def load_paused(self, thread_id: str, interrupt_id: str) -> tuple[Row, Interrupt]:
-        """Find the interrupt that a client names: on its own thread, and nowhere else."""
+    def load_paused(self, thread_id: str, interrupt_id: str) -> Row:
+        """Find the run that raised an interrupt: on the client's own thread, and nowhere else."""
         query = "SELECT scope, thread_id, run_id FROM runs WHERE scope = ? AND thread_id = ?"
         for key in self.db.execute(query, (SCOPE, thread_id)).fetchall():
             row = self.load(key)
-            if ask := row.run.interrupt(interrupt_id):
-                return row, ask
+            if row.run.interrupt(interrupt_id):
+                return row
         raise HostError("interrupt_unknown")
 
     def save(self, row: Row, run: RunRecord) -> Row:
@@ -130,12 +129,6 @@ class Store:
 def as_text(run: RunRecord) -> str:
     """Return the text to store: one for each value, so that texts can be compared."""
     return json.dumps(run.to_storage(), sort_keys=True)
-
-
-def digest(value: object) -> str:
-    """Return the fingerprint of a JSON value, whatever the order of its keys."""
-    # It tells another input, or other arguments, from those that were there before.
-    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 # --- The tool: it needs an approval, and it runs once ---------------------------------------
@@ -219,13 +212,6 @@ def pause(store: Store, row: Row, now: datetime) -> Row:
     return store.save(row, row.run.interrupted([ask], now=now))
 
 
-def decision_in(entry: dict[str, Any]) -> Decision:
-    """Read the answer in one entry of `resume`; only exactly `true` is a yes."""
-    if entry["status"] == "cancelled":
-        return "cancelled"
-    return "approved" if entry["payload"]["approved"] is True else "denied"
-
-
 def resume(store: Store, request: Request, reviewer: str, now: datetime) -> bool:
     """Take the answer that a new run brings; return whether the tool ran this time.
 
@@ -233,16 +219,15 @@ def resume(store: Store, request: Request, reviewer: str, now: datetime) -> bool
     """
     authorise(reviewer)
     [entry] = request["resume"]
-    paused, ask = store.load_paused(request["threadId"], entry["interruptId"])
-    decision = decision_in(entry)
-    if ask.status != decision:  # The same answer again decides nothing: the stored one stands.
-        ask = ask.decide(decision, now=now)
-        paused = store.save(paused, paused.run.replace_interrupt(ask, now=now))
+    paused = store.load_paused(request["threadId"], entry["interruptId"])
+    # An answer that repeats the stored one changes nothing; another one, or a late one, is refused.
+    paused = store.save(paused, paused.run.answer(request["resume"], now=now))
     # Only now is the new run reserved, so that a refused answer leaves none behind.
     row = store.reserve(request, now)
     if row.run.is_terminal:
         return False
     store.save(row, row.run.start(now=now, snapshot=paused.run.snapshot))
+    [ask] = paused.run.interrupts
     return ask.is_approved and refund(store, ask, proposed_call(paused.run)[1], reviewer)
 
 

@@ -19,6 +19,7 @@ from agui_runs import (
     RunStatus,
     StreamError,
     TerminalStatus,
+    digest,
 )
 
 
@@ -99,6 +100,8 @@ def record(run: RunRecord, ask: Interrupt, now: datetime, row: dict[str, Any]) -
     assert_type(run.finish("failed", now=now, failure={"message": "Down"}), RunRecord)
     assert_type(run.finish("failed", now=now, failure={"message": "m", "code": None}), RunRecord)
     assert_type(run.replace_interrupt(ask, now=now), RunRecord)
+    assert_type(run.answer([], now=now), RunRecord)
+    assert_type(run.to_protocol(), dict[str, Any])
     assert_type(run.to_dict(), dict[str, Any])
     assert_type(run.to_storage(), dict[str, Any])
 
@@ -144,6 +147,12 @@ def every_status_is_known(status: RunStatus) -> TerminalStatus | None:
 
 def a_status_that_is_not_pending_is_a_decision(status: InterruptStatus) -> Decision | None:
     return None if status == Interrupt.PENDING else status
+
+
+def digests() -> None:
+    assert_type(digest({"to": ["a", 1, 2.5, None]}), str)
+    digest({1})  # type: ignore[arg-type]
+    digest({1: "a"})  # type: ignore[dict-item]
 
 
 def errors(wrong: ConfigurationError, refused: StreamError) -> None:
