@@ -643,7 +643,7 @@ def test_every_value_survives_storage_pickling_and_copying(value, protocol):
     assert {(f"{twin.status}", type(twin.status)) for twin in twins} == {(value.status, str)}
 
 
-# Implied by the contract (what concerns the errors is in their own module)
+# What follows from all that (what concerns the errors is in their own module)
 EQUAL = [({"n": 1, "l": [2]}, {"l": [2.0], "n": True}), ([[], {}], ((), UserDict())), (0.0, -0.0)]
 
 

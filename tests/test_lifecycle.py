@@ -1,4 +1,4 @@
-"""The lifecycle against a table that a reader can compare with the contract line by line."""
+"""The lifecycle against a table that a reader can compare with docs/lifecycle.md."""
 
 import copy
 from contextlib import suppress
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_runs import AguiRunsError, ConfigurationError, RunRecord, StreamError
+from agui_runs import AguiRunsError, ConfigurationError, Interrupt, RunRecord, StreamError
 from builders import FAILURE, HOUR, SEC, T0, make_ask, make_run
 
 NOW = T0 + 60 * SEC
@@ -257,6 +257,50 @@ def test_a_record_is_what_its_status_says(status, true):
 )
 def test_an_interrupt_is_what_its_status_says(ask, true):
     assert {name for name in dir(ask) if name[:3] == "is_" and getattr(ask, name) is True} == true
+
+
+# What `decide` answers at NOW, and whether the request is expired and answerable then.
+DECIDE = """
+state             approved          denied            cancelled         expired answerable
+open              approved          denied            cancelled         no      yes
+endless           approved          denied            cancelled         no      yes
+expired           interrupt_expired interrupt_expired cancelled         yes     no
+long_expired      interrupt_expired interrupt_expired cancelled         yes     no
+decided           interrupt_decided interrupt_decided interrupt_decided no      no
+decided_endless   interrupt_decided interrupt_decided interrupt_decided no      no
+decided_expired   interrupt_decided interrupt_decided interrupt_decided yes     no
+"""
+EXPIRY = {"endless": None, "expired": NOW, "long_expired": NOW - HOUR}
+ASKS = {state: make_ask(expires_at=EXPIRY[state]) for state in EXPIRY} | {"open": OPEN}
+ASKS |= {"decided": DONE} | {
+    f"decided_{state}": say("denied", ASKS[state], T0) for state in ("endless", "expired")
+}
+
+
+@pytest.mark.parametrize("row", DECIDE.strip().splitlines()[1:], ids=lambda row: row.split()[0])
+def test_a_request_is_decided_as_the_table_says(row):
+    state, *outcomes, expired, answerable = row.split()
+    ask, found = ASKS[state], []
+    for decision in Interrupt.DECISIONS:
+        try:
+            decided = ask.decide(decision, now=NOW)
+        except StreamError as error:
+            found.append(error.code)
+        else:
+            found.append(decided.status)
+            assert decided == say(decision, ask)
+    assert found == outcomes
+    assert (ask.is_expired(NOW), ask.is_answerable(NOW)) == (expired == "yes", answerable == "yes")
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+@pytest.mark.parametrize(
+    ("decision", "now"),
+    [("pending", NOW), ("Approved", NOW), (True, NOW), (None, NOW), ("denied", NAIVE)],
+)
+def test_a_wrong_answer_is_refused_on_every_request(ask, decision, now):
+    with pytest.raises(ConfigurationError):
+        ask.decide(decision, now=now)
 
 
 FIRST, SECOND = make_ask(), make_ask(id="ask-2")

@@ -183,6 +183,23 @@ def test_replace_goes_through_the_same_checks(value, change):
 
 
 @each_value
+def test_a_value_that_is_made_cannot_be_made_again(value):
+    before = via_json(value)
+    with pytest.raises(TypeError, match="is frozen"):
+        value.__init__(**MINIMAL[type(value)])
+    with pytest.raises(TypeError, match="is frozen"):
+        value.__setstate__([])
+    assert value == before
+
+
+@each_value
+def test_a_pickle_is_checked_as_a_row_is(value):
+    status = value.status.encode()
+    with pytest.raises(ConfigurationError, match="status must be one of"):
+        pickle.loads(pickle.dumps(value).replace(status, b"x" * len(status)))
+
+
+@each_value
 def test_a_value_can_be_copied_and_pickled_by_every_protocol(value):
     twins = [copy.copy(value), copy.deepcopy(value)]
     twins += [pickle.loads(pickle.dumps(value, n)) for n in range(pickle.HIGHEST_PROTOCOL + 1)]
@@ -329,11 +346,74 @@ def test_a_copy_of_a_frozen_container_is_itself(frozen):
     assert copy.copy(frozen) is copy.deepcopy(frozen) is frozen
 
 
+class Liar(str):
+    """Text that says of itself what makes it pass."""
+
+    def isascii(self):
+        return True
+
+    def encode(self, *args):
+        return b""
+
+    def find(self, *args):
+        return 26
+
+    def __getitem__(self, place):
+        return "--T::."
+
+    def __len__(self):
+        return 27
+
+
+class Huge(int):
+    def __lt__(self, other):
+        return True
+
+    __gt__ = __lt__
+
+
+@each("value", [Liar("\ud800"), Huge(10**4300)], ids=["text", "int"])
+def test_a_scalar_is_judged_by_what_it_is_and_not_by_what_it_says(value):
+    with pytest.raises(ConfigurationError):
+        make_run(snapshot=[value])
+
+
+def test_a_stored_time_is_judged_by_what_it_is():
+    with pytest.raises(ConfigurationError, match="ISO 8601 time with a zone"):
+        read(Liar("2026-03-02T09:00:00"))
+
+
+class Forgetful(dict):
+    """A row that has its own way of saying that a key is missing."""
+
+    def get(self, key, default=None):
+        return self[key]
+
+
+def test_a_mapping_that_raises_for_a_missing_key_is_read_like_any_other():
+    row = make_run().to_storage()
+    assert RunRecord.from_storage(Forgetful(row)) == make_run()
+    del row["failure"], row["interrupts"]
+    assert RunRecord.from_storage(Forgetful(row)) == make_run()
+
+
+class NotATime(datetime):
+    """As pandas' NaT: a datetime until it is asked anything."""
+
+    def utcoffset(self):
+        raise ValueError("it does not support utcoffset")
+
+
+def test_a_datetime_that_is_no_time_is_refused():
+    with pytest.raises(ConfigurationError, match="datetime, not NotATime"):
+        ASK.is_expired(NotATime(2026, 3, 2))
+
+
 @each("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_frozen_container_pickles_frozen_all_the_way_down(protocol):
-    one, two = pickle.loads(pickle.dumps([OBJECT, OBJECT], protocol))
-    assert one == two == OBJECT
-    assert [type(one), type(two), type(one["a"])] == [type(OBJECT), type(OBJECT), type(ARRAY)]
+    one, two = pickle.loads(pickle.dumps([OBJECT, ARRAY], protocol))
+    assert (one, two) == (OBJECT, ARRAY)
+    assert [type(one), type(two), type(one["a"])] == [type(OBJECT), type(ARRAY), type(ARRAY)]
 
 
 @each(

@@ -128,5 +128,12 @@ def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[st
         return value
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{where.whole()} must be a mapping, not {kind(value)}")
-    found = {key: value.get(key, _MISSING) for key in keys}
-    return {key: item for key, item in found.items() if item is not _MISSING}
+    found = {}
+    for key in keys:
+        try:
+            item = value.get(key, _MISSING)
+        except KeyError:
+            continue  # However a mapping says that it has no such key.
+        if item is not _MISSING:
+            found[key] = item
+    return found

@@ -122,17 +122,20 @@ def _frozen(value: object, room: int) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        if not is_encodable(value):
+        plain = str.__str__(value)
+        if not is_encodable(plain):
             raise _NotJSONError("text holds a lone surrogate, which no store can encode")
-        return str.__str__(value)
+        return plain
     if isinstance(value, int):
-        if not -TOO_LARGE < value < TOO_LARGE:
+        number = int.__int__(value)
+        if not -TOO_LARGE < number < TOO_LARGE:
             raise _NotJSONError(f"an int of more than {MAX_DIGITS} digits cannot be written")
-        return int.__int__(value)
+        return number
     if isinstance(value, float):
-        if not isfinite(value):
+        real = float.__float__(value)
+        if not isfinite(real):
             raise _NotJSONError("a float that is not finite is not a JSON value")
-        return float.__float__(value)
+        return real
     if isinstance(value, (dict, list, tuple, Mapping)):
         return _frozen_container(value, room)
     raise _NotJSONError(f"{kind(value)} is not a JSON value")

@@ -37,18 +37,20 @@ def utc(value: object, where: Where, name: str) -> datetime:
         raise ConfigurationError(
             f"{where.of(name)} must be a timezone-aware datetime, not {kind(value)}"
         )
-    if value.utcoffset() is None:
-        raise ConfigurationError(
-            f"{where.of(name)} must be a timezone-aware datetime, not a naive one"
-        )
     try:
-        moved = value.astimezone(UTC)
+        offset = value.utcoffset()
+        if offset is None:
+            problem = "must be a timezone-aware datetime, not a naive one"
+        else:
+            moved = value.replace(tzinfo=None) - offset
+            # A subclass (a test clock's, pandas') becomes what a store brings back.
+            return datetime.combine(moved.date(), moved.time(), UTC)
     except OverflowError:
-        raise ConfigurationError(
-            f"{where.of(name)} leaves the calendar when moved to UTC"
-        ) from None
-    # Of a subclass (a test clock's, pandas') a plain datetime is kept, as a store brings back.
-    return datetime.combine(moved.date(), moved.time(), UTC)
+        problem = "leaves the calendar when moved to UTC"
+    except ValueError:
+        # pandas' "not a time" is a datetime too, until it is asked anything.
+        problem = f"must be a timezone-aware datetime, not {kind(value)}"
+    raise ConfigurationError(f"{where.of(name)} {problem}")
 
 
 def to_text(time: datetime) -> str:
@@ -70,16 +72,17 @@ def to_wire(time: datetime) -> str:
 def from_text(value: object, where: Where, name: str) -> datetime:
     """Read a stored time."""
     if isinstance(value, str):
+        text = str.__str__(value)
         # Nearly every text is our own, in whose form fromisoformat is strict everywhere.
         ours = (
-            value[4:20:3] == "--T::."
-            and value.find("Z") == 26 == len(value) - 1
-            and value[11:13] < "24"
+            text[4:20:3] == "--T::."
+            and text.find("Z") == 26 == len(text) - 1
+            and text[11:13] < "24"
         )
         try:
-            time = datetime.fromisoformat(value if ours else _canonical(value))
+            time = datetime.fromisoformat(text if ours else _canonical(text))
         except ValueError:
-            given = shown(value)
+            given = shown(text)
         else:
             return utc(time, where, name)
     else:

@@ -1,9 +1,9 @@
 """The errors of the package: each says what is wrong and what to do next.
 
 Two things can go wrong, and a host treats them differently. A
-`ConfigurationError` is a mistake in the host or in its store, and wants a
+`ConfigurationError` is a mistake in the host or in its store, and needs a
 developer. A `StreamError` is the ordinary life of a protocol (a second click, a
-late answer, a stale copy) and wants to be answered, not fixed.
+late answer, a stale copy), to be answered and not to be fixed.
 """
 
 from typing import Literal, TypeAlias

@@ -1,5 +1,6 @@
 """One request for the approval of one tool call, and the answer to it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, final
@@ -27,7 +28,7 @@ _STORED_KEYS = (
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class Interrupt:
     """One request for the approval of one tool call, and the answer to it.
 
@@ -65,15 +66,39 @@ class Interrupt:
     tool_call_id: str
     arguments_digest: str
     expires_at: datetime | None
-    reason: str = REASON_TOOL_CALL
-    message: str | None = None
-    status: InterruptStatus = PENDING
-    decided_at: datetime | None = None
-    created_at: datetime | None = None
+    reason: str
+    message: str | None
+    status: InterruptStatus
+    decided_at: datetime | None
+    created_at: datetime | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        id: str,
+        tool_call_id: str,
+        arguments_digest: str,
+        expires_at: datetime | None,
+        reason: str = REASON_TOOL_CALL,
+        message: str | None = None,
+        status: InterruptStatus = PENDING,
+        decided_at: datetime | None = None,
+        created_at: datetime | None = None,
+    ) -> None:
+        if hasattr(self, "id"):
+            raise TypeError("Interrupt is frozen: make another one instead of calling __init__")
+        new: Any = self
         object.__setattr__(self, "__class__", _OpenInterrupt)
-        _checked(self, _ARGUMENT)
+        new.id = id
+        new.tool_call_id = tool_call_id
+        new.arguments_digest = arguments_digest
+        new.expires_at = expires_at
+        new.reason = reason
+        new.message = message
+        new.status = status
+        new.decided_at = decided_at
+        new.created_at = created_at
+        _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Interrupt is final: hold one instead of extending it")
@@ -108,7 +133,7 @@ class Interrupt:
         )
 
     @classmethod
-    def from_storage(cls, stored: object) -> "Interrupt":
+    def from_storage(cls, stored: Mapping[str, object]) -> "Interrupt":
         """Return the interrupt that `to_storage` wrote; the mapping is only read.
 
         `id`, `toolCallId`, `argumentsDigest`, `reason`, `status` and `expiresAt` must be
@@ -260,6 +285,13 @@ class Interrupt:
         stored["argumentsDigest"] = self.arguments_digest
         stored["createdAt"] = to_text_or_none(self.created_at)
         return stored
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle comes back through the same door as a row, and is checked there.
+        return Interrupt.from_storage, (self.to_storage(),)
+
+    def __setstate__(self, state: object) -> None:
+        raise TypeError("Interrupt is frozen: its pickles load through from_storage")
 
     def __repr__(self) -> str:
         return (

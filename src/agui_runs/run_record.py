@@ -37,12 +37,10 @@ _STORED_KEYS = (
     "createdAt",
     "updatedAt",
 )
-# The type of updated_at promises a time to whoever reads it; None stands for created_at.
-_WHEN_CREATED: Any = None
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class RunRecord:
     """The authoritative progress of one reserved run.
 
@@ -85,25 +83,50 @@ class RunRecord:
     run_id: str
     digest: str
     created_at: datetime
-    status: RunStatus = RESERVED
-    sequence: int = 0
-    snapshot: JSONValue = None
-    interrupts: tuple[Interrupt, ...] = ()
-    failure: Mapping[str, str | None] | None = None
-    updated_at: datetime = _WHEN_CREATED
+    status: RunStatus
+    sequence: int
+    snapshot: JSONValue
+    interrupts: tuple[Interrupt, ...]
+    failure: Mapping[str, str | None] | None
+    updated_at: datetime
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        scope: str,
+        thread_id: str,
+        run_id: str,
+        digest: str,
+        created_at: datetime,
+        status: RunStatus = RESERVED,
+        sequence: int = 0,
+        snapshot: JSONValue = None,
+        interrupts: Iterable[Interrupt] = (),
+        failure: Mapping[str, str | None] | None = None,
+        updated_at: datetime | None = None,
+    ) -> None:
+        if hasattr(self, "scope"):
+            raise TypeError("RunRecord is frozen: make another one instead of calling __init__")
         new: Any = self
         object.__setattr__(self, "__class__", _OpenRecord)
-        if new.updated_at is _WHEN_CREATED:
-            new.updated_at = new.created_at
+        new.scope = scope
+        new.thread_id = thread_id
+        new.run_id = run_id
+        new.digest = digest
+        new.created_at = created_at
+        new.status = status
+        new.sequence = sequence
+        new.snapshot = snapshot
+        new.interrupts = interrupts
+        new.failure = failure
+        new.updated_at = created_at if updated_at is None else updated_at
         _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("RunRecord is final: hold one instead of extending it")
 
     @classmethod
-    def from_storage(cls, stored: object) -> "RunRecord":
+    def from_storage(cls, stored: Mapping[str, object]) -> "RunRecord":
         """Return the record that `to_storage` wrote; the mapping is only read.
 
         `scope`, `threadId`, `runId`, `digest`, `status`, `sequence`, `createdAt` and
@@ -170,7 +193,8 @@ class RunRecord:
         """Return the interrupt with exactly this id, or None."""
         if not isinstance(id, str):
             raise ConfigurationError(f"{_ARGUMENT.of('id')} must be a str, not {kind(id)}")
-        return next((held for held in self.interrupts if held.id == id), None)
+        wanted = str.__str__(id)
+        return next((held for held in self.interrupts if held.id == wanted), None)
 
     def start(self, *, now: datetime, snapshot: JSONValue = None) -> "RunRecord":
         """Return the record as started; a started one stays as it is, snapshot included.
@@ -407,6 +431,13 @@ class RunRecord:
             "createdAt": to_text(self.created_at),
             "updatedAt": to_text(self.updated_at),
         }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle comes back through the same door as a row, and is checked there.
+        return RunRecord.from_storage, (self.to_storage(),)
+
+    def __setstate__(self, state: object) -> None:
+        raise TypeError("RunRecord is frozen: its pickles load through from_storage")
 
     def __repr__(self) -> str:
         waiting = f", pending_interrupts={len(self.pending_interrupts)}" if self.interrupts else ""
