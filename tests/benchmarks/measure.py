@@ -2,9 +2,11 @@
 
 import gc
 import math
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from timeit import Timer
@@ -85,15 +87,21 @@ def bytes_each(make: Callable[[], object], count: int) -> float:
 
 
 def imports(codes: dict[str, str], *, rounds: int) -> Times:
-    """Time statements that import, each in a process of its own, in turns."""
+    """Time statements that import, each in a process of its own, in turns.
+
+    Bytecode is kept for all of them alike, as an installation keeps it.
+    """
     samples: dict[str, list[float]] = {name: [] for name in codes}
-    for _ in range(rounds):
-        for name, code in codes.items():
-            timed = f"import time; s = time.perf_counter(); {code}; print(time.perf_counter() - s)"
-            run = subprocess.run(
-                [sys.executable, "-c", timed], check=True, capture_output=True, text=True
-            )
-            samples[name].append(float(run.stdout))
+    with tempfile.TemporaryDirectory() as cache:
+        kept = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
+        kept.pop("PYTHONDONTWRITEBYTECODE", None)
+        for turn in range(-1, rounds):
+            for name, code in codes.items():
+                timed = f"import time; s = time.perf_counter(); {code}; e = time.perf_counter()"
+                command = [sys.executable, "-c", f"{timed}; print(e - s)"]
+                done = subprocess.run(command, env=kept, check=True, stdout=subprocess.PIPE)
+                if turn >= 0:  # The first turn writes the bytecode.
+                    samples[name].append(float(done.stdout))
     return Times(samples)
 
 
