@@ -73,6 +73,8 @@ def is_encodable(text: str) -> bool:
 
 def string(value: object, where: Where, name: str) -> str:
     """Check text that may be empty."""
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise ConfigurationError(f"{where.of(name)} must be a str, not {kind(value)}")
     plain = str.__str__(value)
@@ -85,6 +87,9 @@ def string(value: object, where: Where, name: str) -> str:
 
 def text(value: object, where: Where, name: str) -> str:
     """Check text that must say something, such as an id; its characters stay as given."""
+    # Nearly every text is plain ASCII that says something, and costs no further call.
+    if type(value) is str and value.isascii() and value.strip():
+        return value
     plain = string(value, where, name)
     if not plain or plain.isspace():
         raise ConfigurationError(f"{where.of(name)} must not be blank")
@@ -95,9 +100,8 @@ def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> 
     """Check a status name, and return the constant that equals it."""
     if isinstance(value, str):
         plain = str.__str__(value)
-        for known in names:
-            if known == plain:
-                return known
+        if plain in names:
+            return names[names.index(plain)]
         given = shown(plain)
     else:
         given = kind(value)

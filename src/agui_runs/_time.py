@@ -19,16 +19,6 @@ _ISO_8601 = (
 )
 
 
-def moment(value: object, where: Where, name: str) -> datetime:
-    """Check a time from either door: a datetime as an argument, text in a stored dict."""
-    return from_text(value, where, name) if where.stored else utc(value, where, name)
-
-
-def moment_or_none(value: object, where: Where, name: str) -> datetime | None:
-    """Check a time that may be missing."""
-    return None if value is None else moment(value, where, name)
-
-
 def utc(value: object, where: Where, name: str) -> datetime:
     """Check a time that came as an argument, and move it to UTC."""
     if type(value) is datetime and value.tzinfo is UTC:
@@ -70,10 +60,11 @@ def to_wire(time: datetime) -> str:
 def from_text(value: object, where: Where, name: str) -> datetime:
     """Read a stored time."""
     if isinstance(value, str):
-        # Nearly every text is our own, and its form makes fromisoformat strict.
-        ours = value[4:20:3] == "--T::." and value[26:] == "Z" and value[11:13] < "24"
         try:
-            return datetime.fromisoformat(value if ours else _canonical(value)).astimezone(UTC)
+            # Nearly every text is our own, and its form makes fromisoformat strict.
+            if value[4:20:3] == "--T::." and value[26:] == "Z" and value[11:13] < "24":
+                return datetime.fromisoformat(value)
+            return datetime.fromisoformat(_canonical(value)).astimezone(UTC)
         except (ValueError, OverflowError):
             given = shown(value)
     else:

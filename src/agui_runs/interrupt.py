@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 
 from ._fields import Where, one_of, shown, stored_object, string, text
-from ._time import moment_or_none, to_text_or_none, to_wire, utc
+from ._time import from_text, to_text_or_none, to_wire, utc
 from .errors import ConfigurationError, StreamError
 
 Decision: TypeAlias = Literal["approved", "denied", "cancelled"]
@@ -299,16 +299,20 @@ class _OpenInterrupt:
 
 def _checked(new: Any, where: Where) -> Interrupt:
     """Check an open interrupt, bring its fields into their kept form, and seal it."""
+    moment = from_text if where.stored else utc
     new.id = text(new.id, where, "id")
     new.tool_call_id = text(new.tool_call_id, where, "tool_call_id")
     new.arguments_digest = text(new.arguments_digest, where, "arguments_digest")
-    new.expires_at = moment_or_none(new.expires_at, where, "expires_at")
+    if new.expires_at is not None:
+        new.expires_at = moment(new.expires_at, where, "expires_at")
     new.reason = text(new.reason, where, "reason")
     if new.message is not None:
         new.message = string(new.message, where, "message")
     new.status = one_of(new.status, Interrupt.STATUSES, where, "status")
-    new.decided_at = moment_or_none(new.decided_at, where, "decided_at")
-    new.created_at = moment_or_none(new.created_at, where, "created_at")
+    if new.decided_at is not None:
+        new.decided_at = moment(new.decided_at, where, "decided_at")
+    if new.created_at is not None:
+        new.created_at = moment(new.created_at, where, "created_at")
     if new.status == Interrupt.PENDING:
         if new.decided_at is not None:
             raise ConfigurationError(

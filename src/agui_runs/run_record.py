@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 from ._fields import Where, first_repeated, kind, one_of, shown, stored_object, text
 from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
 from ._resume import read_resume
-from ._time import moment, to_text, utc
+from ._time import from_text, to_text, utc
 from .errors import ConfigurationError, StreamError
 from .interrupt import Interrupt
 
@@ -456,6 +456,7 @@ def _sealed(new: Any) -> RunRecord:
 
 def _checked(new: Any, where: Where) -> RunRecord:
     """Check an open record, bring its fields into their kept form, and seal it."""
+    moment = from_text if where.stored else utc
     new.scope = text(new.scope, where, "scope")
     new.thread_id = text(new.thread_id, where, "thread_id")
     new.run_id = text(new.run_id, where, "run_id")
