@@ -1,4 +1,8 @@
-"""How time and memory are measured: interleaved, so that a busy machine slows all alike."""
+"""How time and memory are measured.
+
+Whatever is compared takes turns of milliseconds, so that a busy machine slows all alike,
+and it is the processor's time that counts, without the time that other programs had.
+"""
 
 import gc
 import math
@@ -9,6 +13,7 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
+from time import process_time
 from timeit import Timer
 from typing import Any
 
@@ -46,7 +51,10 @@ def interleaved(
     """
     first = next(iter(statements))
     turns = {**statements, AGAIN: statements[first]}
-    timers = {name: Timer(code, globals=names) for name, (code, names) in turns.items()}
+    timers = {
+        name: Timer(code, timer=process_time, globals=names)
+        for name, (code, names) in turns.items()
+    }
     loops = {name: _loops(timer, seconds) for name, timer in timers.items()}
     samples: dict[str, list[float]] = {name: [] for name in turns}
     order = list(turns)
@@ -97,8 +105,8 @@ def imports(codes: dict[str, str], *, rounds: int) -> Times:
         kept.pop("PYTHONDONTWRITEBYTECODE", None)
         for turn in range(-1, rounds):
             for name, code in codes.items():
-                timed = f"import time; s = time.perf_counter(); {code}; e = time.perf_counter()"
-                command = [sys.executable, "-c", f"{timed}; print(e - s)"]
+                timed = f"from time import process_time as t; s = t(); {code}; print(t() - s)"
+                command = [sys.executable, "-c", timed]
                 done = subprocess.run(command, env=kept, check=True, stdout=subprocess.PIPE)
                 if turn >= 0:  # The first turn writes the bytecode.
                     samples[name].append(float(done.stdout))
