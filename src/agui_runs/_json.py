@@ -22,6 +22,7 @@ MAX_DIGITS = 4300
 """How many digits an int may have: `json` writes no more unless Python is told to."""
 
 TOO_LARGE = 10**MAX_DIGITS
+_TOO_SMALL = -TOO_LARGE
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
@@ -72,6 +73,18 @@ class FrozenList(list[JSONValue]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _frozen_container, (thaw(self), MAX_DEPTH)
+
+
+class _OpenDict(dict[str, JSONValue]):
+    """A FrozenDict that is still being written, sealed like a record by its `__class__`."""
+
+    __slots__ = ()
+
+
+class _OpenList(list[JSONValue]):
+    """A FrozenList that is still being written."""
+
+    __slots__ = ()
 
 
 def freeze(value: object, where: Where, name: str) -> Any:
@@ -126,7 +139,7 @@ def _frozen(value: object, room: int) -> Any:
             raise _NotJSONError("text with a lone surrogate cannot be encoded")
         return str.__str__(value)
     if isinstance(value, int):
-        if not -TOO_LARGE < value < TOO_LARGE:
+        if not _TOO_SMALL < value < TOO_LARGE:
             raise _NotJSONError(f"an int of more than {MAX_DIGITS} digits cannot be written")
         return int.__int__(value)
     if isinstance(value, float):
@@ -143,38 +156,42 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
     if not room:
         raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels")
     frozen: Any
-    put: Any
+    sealed: type
     places: Iterable[tuple[Any, Any]]
     if isinstance(value, (list, tuple)):
-        frozen, put = list.__new__(FrozenList), list.__setitem__
-        list.extend(frozen, value)
+        sealed, frozen = FrozenList, _OpenList(value)
         places = enumerate(frozen)
     else:
-        frozen, put = dict.__new__(FrozenDict), dict.__setitem__
-        dict.update(frozen, value if isinstance(value, dict) else _plain_keys(value))
+        plain = value if isinstance(value, dict) else _plain_keys(value)
+        sealed, frozen = FrozenDict, _OpenDict(plain)
         for key in frozen:
             if type(key) is not str or not key.isascii():
-                plain = _plain_keys(frozen)
-                dict.clear(frozen)
-                dict.update(frozen, plain)
+                frozen = _OpenDict(_plain_keys(frozen))
                 break
         places = frozen.items()
     for place, item in places:
         # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
         what = type(item)
         if what is str:
-            if item.isascii():
+            if item.isascii() or is_encodable(item):
                 continue
         elif what is int:
-            if -TOO_LARGE < item < TOO_LARGE:
+            if _TOO_SMALL < item < TOO_LARGE:
+                continue
+        elif what is float:
+            if isfinite(item):
                 continue
         elif item is None or what is bool:
             continue
         try:
-            put(frozen, place, _frozen(item, room - 1))
+            if what is dict or what is list:
+                frozen[place] = _frozen_container(item, room - 1)
+            else:
+                frozen[place] = _frozen(item, room - 1)
         except _NotJSONError as refusal:
             refusal.places.append(place)
             raise
+    frozen.__class__ = sealed
     return frozen
 
 
