@@ -111,6 +111,8 @@ def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> 
 
 def first_repeated(ids: Sequence[str]) -> int | None:
     """Return the index of the first id that stands earlier in the list too."""
+    if len(set(ids)) == len(ids):
+        return None
     seen: set[str] = set()
     for index, each in enumerate(ids):
         if each in seen:

@@ -492,30 +492,35 @@ def _counted(value: object, where: Where) -> int:
 
 def _interrupts(value: object, where: Where) -> tuple[Interrupt, ...]:
     """Check the interrupts of one run: each of them whole, and no id twice."""
-    name = where.of("interrupts")
+    if type(value) in (list, tuple) and not value:
+        return ()
     if where.stored:
         if not isinstance(value, (list, tuple)):
-            raise ConfigurationError(f"{name} must be a list, not {kind(value)}")
-        interrupts = tuple(
-            [
-                Interrupt._from_storage(stored, where.at(f"interrupts[{index}]"))
-                for index, stored in enumerate(value)
-            ]
-        )
+            raise ConfigurationError(f"{where.of('interrupts')} must be a list, not {kind(value)}")
+        read = []
+        inside = where.at("")
+        for index, stored in enumerate(value):
+            inside.path = f"interrupts[{index}]"
+            read.append(Interrupt._from_storage(stored, inside))
+        interrupts = tuple(read)
     else:
         # A mapping or a text is iterable too, and never what the caller means.
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-            raise ConfigurationError(f"{name} must be an iterable of Interrupts, not {kind(value)}")
+            raise ConfigurationError(
+                f"{where.of('interrupts')} must be an iterable of Interrupts, not {kind(value)}"
+            )
         interrupts = tuple(value)
         for index, interrupt in enumerate(interrupts):
             if not isinstance(interrupt, Interrupt):
                 raise ConfigurationError(
-                    f"{name}[{index}] must be an Interrupt, not {kind(interrupt)}"
+                    f"{where.of('interrupts')}[{index}] must be an Interrupt, not {kind(interrupt)}"
                 )
     ids = [interrupt.id for interrupt in interrupts]
     repeated = first_repeated(ids)
     if repeated is not None:
-        raise ConfigurationError(f"{name}[{repeated}] repeats the id {shown(ids[repeated])}")
+        raise ConfigurationError(
+            f"{where.of('interrupts')}[{repeated}] repeats the id {shown(ids[repeated])}"
+        )
     return interrupts
 
 
