@@ -98,13 +98,10 @@ def text(value: object, where: Where, name: str) -> str:
 
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
-    if isinstance(value, str):
-        plain = str.__str__(value)
-        if plain in names:
-            return names[names.index(plain)]
-        given = shown(plain)
-    else:
-        given = kind(value)
+    plain = str.__str__(value) if isinstance(value, str) else None
+    if plain in names:
+        return names[names.index(plain)]
+    given = kind(value) if plain is None else shown(plain)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
 

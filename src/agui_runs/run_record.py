@@ -464,17 +464,20 @@ def _checked(new: Any, where: Where) -> RunRecord:
     new.created_at = moment(new.created_at, where, "created_at")
     new.status = one_of(new.status, RunRecord.STATUSES, where, "status")
     new.sequence = _counted(new.sequence, where)
-    new.snapshot = freeze(new.snapshot, where, "snapshot")
+    if new.snapshot is not None:
+        new.snapshot = freeze(new.snapshot, where, "snapshot")
     new.interrupts = _interrupts(new.interrupts, where)
-    new.failure = _failure(new.failure, new.status, where)
+    if new.failure is not None:
+        new.failure = _failure(new.failure, new.status, where)
     new.updated_at = moment(new.updated_at, where, "updated_at")
-    if new.status == RunRecord.INTERRUPTED and not new.interrupts:
+    if new.interrupts:
+        if new.status != RunRecord.INTERRUPTED:
+            raise ConfigurationError(
+                f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
+            )
+    elif new.status == RunRecord.INTERRUPTED:
         raise ConfigurationError(
             f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
-        )
-    if new.interrupts and new.status != RunRecord.INTERRUPTED:
-        raise ConfigurationError(
-            f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
         )
     return _sealed(new)
 
