@@ -99,20 +99,19 @@ def freeze(value: object, where: Where, name: str) -> Any:
     raise ConfigurationError(problem)
 
 
+_FROZEN = frozenset({FrozenDict, FrozenList})
+
+
 def thaw(value: Any) -> Any:
     """Return a plain copy, all the way down, that belongs to the caller."""
     if type(value) is FrozenDict:
-        fields = dict(value)
+        fields = value.copy()
         for key, item in value.items():
-            if type(item) is FrozenDict or type(item) is FrozenList:
+            if type(item) in _FROZEN:
                 fields[key] = thaw(item)
         return fields
     if type(value) is FrozenList:
-        items = list(value)
-        for index, item in enumerate(value):
-            if type(item) is FrozenDict or type(item) is FrozenList:
-                items[index] = thaw(item)
-        return items
+        return [thaw(item) if type(item) in _FROZEN else item for item in value]
     return value
 
 

@@ -43,8 +43,10 @@ def utc(value: object, where: Where, name: str) -> datetime:
 
 def to_text(time: datetime) -> str:
     """Return the stored form, such as `2026-11-30T10:00:00.000000Z`."""
-    # The parts are formatted one by one because an aware isoformat works out its offset.
-    return f"{time.date().isoformat()}T{time.time().isoformat('microseconds')}Z"
+    # The parts are formatted one by one because an aware isoformat works out its offset,
+    # and without a timespec because reading one costs a third more.
+    text = f"{time.date().isoformat()}T{time.time().isoformat()}"
+    return f"{text}Z" if time.microsecond else f"{text}.000000Z"
 
 
 def to_text_or_none(time: datetime | None) -> str | None:
