@@ -29,9 +29,10 @@ def _moves_to_utc(peer: Peer) -> bool:
 
 
 def _writes_sortable_times(peer: Peer) -> bool:
-    whole = eval(peer.store, names(peer, ROW))["createdAt"]
-    part = eval(peer.store, names(peer, {**ROW, "createdAt": "2026-11-30T10:00:00.5Z"}))
-    return whole < part["createdAt"]
+    def written(time: str) -> str:
+        return eval(peer.store, names(peer, {**ROW, "createdAt": time}))["createdAt"]
+
+    return written("2026-11-30T10:00:00Z") < written("2026-11-30T10:00:00.5Z")
 
 
 def _snapshot_stays(peer: Peer) -> bool:

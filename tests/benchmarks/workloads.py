@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-NOW = datetime(2026, 11, 30, 10, 5, tzinfo=UTC)
-CREATED = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
+NOW = datetime(2026, 11, 30, 10, 5, 0, 250_125, tzinfo=UTC)
+CREATED = datetime(2026, 11, 30, 10, 0, 0, 731_904, tzinfo=UTC)
 EXPIRES = datetime(2026, 11, 30, 11, 0, tzinfo=UTC)
 
 SIZES = {"W1": (0, 0), "W2": (2 * 1024, 2), "W3": (256 * 1024, 50)}
@@ -61,7 +61,7 @@ def stored_interrupt(index: int) -> dict[str, Any]:
         "status": "pending",
         "decidedAt": None,
         "argumentsDigest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "createdAt": "2026-11-30T10:00:00.000000Z",
+        "createdAt": "2026-11-30T10:00:00.731904Z",
     }
 
 
@@ -77,8 +77,8 @@ def stored(size: int, interrupts: int) -> dict[str, Any]:
         "snapshot": snapshot(size),
         "failure": None,
         "interrupts": [stored_interrupt(index) for index in range(interrupts)],
-        "createdAt": "2026-11-30T10:00:00.000000Z",
-        "updatedAt": "2026-11-30T10:00:00.000000Z",
+        "createdAt": "2026-11-30T10:00:00.731904Z",
+        "updatedAt": "2026-11-30T10:04:59.018277Z",
     }
 
 
