@@ -7,7 +7,7 @@ interrupt, which goes from pending to its decision, once.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 
 from ._fields import Where, first_repeated, kind, one_of, shown, stored_object, text
@@ -195,14 +195,31 @@ class RunRecord:
         clears it. Two callers who advance one copy get the same number, so save with a
         compare-and-swap. Raises `StreamError("run_ended")` on a terminal record.
         """
-        now = utc(now, _ARGUMENT, "now")
+        # This runs for every event of every run, so it alone is written out: the usual
+        # case makes no call but for the new object.
+        if type(now) is not datetime or now.tzinfo is not UTC:
+            now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
-        self._refuse_ended()
-        new = self._open()
-        new.sequence = _counted(self.sequence + 1, _ARGUMENT)
+        status = self.status
+        if status not in _LIVE:
+            self._refuse_ended()
+        sequence = self.sequence + 1
+        if sequence >= TOO_LARGE:
+            _counted(sequence, _ARGUMENT)
+        new: Any = _OpenRecord()
+        new.scope = self.scope
+        new.thread_id = self.thread_id
+        new.run_id = self.run_id
+        new.digest = self.digest
+        new.created_at = self.created_at
+        new.status = status
+        new.sequence = sequence
         new.snapshot = state
+        new.interrupts = self.interrupts
+        new.failure = self.failure
         new.updated_at = now
-        return _sealed(new)
+        new.__class__ = RunRecord
+        return new  # type: ignore[no-any-return]  # It is sealed now.
 
     def interrupted(self, interrupts: Iterable[Interrupt], *, now: datetime) -> "RunRecord":
         """Return the record ended by a pause for these interrupts, oldest first.
@@ -416,7 +433,7 @@ class RunRecord:
         )
 
     def _refuse_ended(self) -> None:
-        if self.is_terminal:
+        if self.status not in _LIVE:
             raise StreamError(
                 "run_ended",
                 f"run {shown(self.run_id)} has ended as {self.status}; replay that ending",
@@ -436,6 +453,9 @@ class RunRecord:
         new.failure = self.failure
         new.updated_at = self.updated_at
         return new
+
+
+_LIVE = (RunRecord.STARTED, RunRecord.RESERVED)
 
 
 class _OpenRecord:
