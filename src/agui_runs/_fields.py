@@ -98,6 +98,8 @@ def text(value: object, where: Where, name: str) -> str:
 
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
+    if type(value) is str and value in names:
+        return names[names.index(value)]
     plain = str.__str__(value) if isinstance(value, str) else None
     if plain in names:
         return names[names.index(plain)]

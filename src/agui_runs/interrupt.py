@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias, cast, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from ._fields import Where, one_of, shown, stored_object, string, text
 from ._time import from_text, to_text_or_none, to_wire, utc
@@ -169,7 +169,8 @@ class Interrupt:
 
         Raises `ConfigurationError` where `now` is not an aware datetime.
         """
-        return self._is_past(utc(now, _ARGUMENT, "now"))
+        now = utc(now, _ARGUMENT, "now")
+        return self.expires_at is not None and now >= self.expires_at
 
     def is_answerable(self, now: datetime) -> bool:
         """Say whether it can still be approved or denied: pending, and not expired at `now`."""
@@ -194,19 +195,30 @@ class Interrupt:
         decision = one_of(decision, self.DECISIONS, _ARGUMENT, "decision")
         now = utc(now, _ARGUMENT, "now")
         self._refuse_answer(decision, now)
-        return self._answered(decision, now)
+        new: Any = _OpenInterrupt()
+        new.id = self.id
+        new.tool_call_id = self.tool_call_id
+        new.arguments_digest = self.arguments_digest
+        new.expires_at = self.expires_at
+        new.reason = self.reason
+        new.message = self.message
+        new.status = decision
+        new.decided_at = now
+        new.created_at = self.created_at
+        new.__class__ = Interrupt
+        return new  # type: ignore[no-any-return]
 
     def _refuse_answer(self, decision: str, at: datetime) -> None:
         """Raise `StreamError` where this interrupt may not take that decision at that time.
 
         The one rule behind every door to a decision; see `decide`.
         """
-        if self.is_decided:
+        if self.status != self.PENDING:
             raise StreamError(
                 "interrupt_decided",
                 f"interrupt {shown(self.id)} is already {self.status}; that decision stands",
             )
-        if decision != self.CANCELLED and self._is_past(at):
+        if decision != self.CANCELLED and self.expires_at is not None and at >= self.expires_at:
             raise StreamError(
                 "interrupt_expired",
                 f"interrupt {shown(self.id)} has expired; it can only be cancelled",
@@ -267,23 +279,17 @@ class Interrupt:
             f"reason={self.reason!r}, status={self.status!r})"
         )
 
-    def _is_past(self, now: datetime) -> bool:
-        return self.expires_at is not None and now >= self.expires_at
-
-    def _answered(self, status: str, at: datetime | None) -> "Interrupt":
-        """Return this very request with that answer on it."""
-        new: Any = _OpenInterrupt()
-        new.id = self.id
-        new.tool_call_id = self.tool_call_id
-        new.arguments_digest = self.arguments_digest
-        new.expires_at = self.expires_at
-        new.reason = self.reason
-        new.message = self.message
-        new.status = status
-        new.decided_at = at
-        new.created_at = self.created_at
-        new.__class__ = Interrupt
-        return cast(Interrupt, new)
+    def _asks_the_same(self, other: "Interrupt") -> bool:
+        """Say whether the other one may differ from this one in nothing but its answer."""
+        return (
+            self.id == other.id
+            and self.tool_call_id == other.tool_call_id
+            and self.arguments_digest == other.arguments_digest
+            and self.expires_at == other.expires_at
+            and self.reason == other.reason
+            and self.message == other.message
+            and self.created_at == other.created_at
+        )
 
 
 class _OpenInterrupt:
@@ -323,4 +329,4 @@ def _checked(new: Any, where: Where) -> Interrupt:
             f"{where.of('decided_at')} is missing, but the status is {new.status!r}"
         )
     new.__class__ = Interrupt
-    return cast(Interrupt, new)
+    return new  # type: ignore[no-any-return]

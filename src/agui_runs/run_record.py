@@ -219,7 +219,7 @@ class RunRecord:
         new.failure = self.failure
         new.updated_at = now
         new.__class__ = RunRecord
-        return new  # type: ignore[no-any-return]  # It is sealed now.
+        return new  # type: ignore[no-any-return]
 
     def interrupted(self, interrupts: Iterable[Interrupt], *, now: datetime) -> "RunRecord":
         """Return the record ended by a pause for these interrupts, oldest first.
@@ -289,26 +289,29 @@ class RunRecord:
                 f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
             )
         now = utc(now, _ARGUMENT, "now")
-        ids = [held.id for held in self.interrupts]
-        if decided.id not in ids:
+        for place, held in enumerate(self.interrupts):
+            if held.id == decided.id:
+                index = place
+                break
+        else:
             raise ConfigurationError(
                 f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
                 f"not {shown(decided.id)}"
             )
-        index = ids.index(decided.id)
-        held = self.interrupts[index]
-        if decided == held:
-            return self
-        if decided != held._answered(decided.status, decided.decided_at):
+        if not held._asks_the_same(decided):
             raise StreamError(
                 "interrupt_changed",
                 f"interrupt {shown(held.id)} is not the request that was asked about; "
                 "raise a new interrupt for a changed one",
             )
-        # It is no pending copy, which would be equal to the held one or differ in more.
-        held._refuse_answer(decided.status, cast(datetime, decided.decided_at))
+        if held.status == decided.status and held.decided_at == decided.decided_at:
+            return self
+        # It is no pending copy, which would be equal to the held one, so it has its time.
+        held._refuse_answer(decided.status, decided.decided_at)  # type: ignore[arg-type]
+        interrupts = list(self.interrupts)
+        interrupts[index] = decided
         new = self._open()
-        new.interrupts = (*self.interrupts[:index], decided, *self.interrupts[index + 1 :])
+        new.interrupts = tuple(interrupts)
         new.updated_at = now
         return _sealed(new)
 
@@ -471,7 +474,7 @@ class _OpenRecord:
 
 def _sealed(new: Any) -> RunRecord:
     new.__class__ = RunRecord
-    return cast(RunRecord, new)
+    return new  # type: ignore[no-any-return]
 
 
 def _checked(new: Any, where: Where) -> RunRecord:
