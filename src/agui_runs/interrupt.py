@@ -27,7 +27,7 @@ _STORED_KEYS = (
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class Interrupt:
     """One request for the approval of one tool call, and the answer to it.
 
@@ -65,15 +65,37 @@ class Interrupt:
     tool_call_id: str
     arguments_digest: str
     expires_at: datetime | None
-    reason: str = REASON_TOOL_CALL
-    message: str | None = None
-    status: InterruptStatus = PENDING
-    decided_at: datetime | None = None
-    created_at: datetime | None = None
+    reason: str
+    message: str | None
+    status: InterruptStatus
+    decided_at: datetime | None
+    created_at: datetime | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        id: str,
+        tool_call_id: str,
+        arguments_digest: str,
+        expires_at: datetime | None,
+        reason: str = REASON_TOOL_CALL,
+        message: str | None = None,
+        status: InterruptStatus = PENDING,
+        decided_at: datetime | None = None,
+        created_at: datetime | None = None,
+    ) -> None:
         object.__setattr__(self, "__class__", _OpenInterrupt)
-        _checked(self, _ARGUMENT)
+        new: Any = self
+        new.id = id
+        new.tool_call_id = tool_call_id
+        new.arguments_digest = arguments_digest
+        new.expires_at = expires_at
+        new.reason = reason
+        new.message = message
+        new.status = status
+        new.decided_at = decided_at
+        new.created_at = created_at
+        _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Interrupt is final: hold one instead of extending it")

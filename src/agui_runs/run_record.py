@@ -37,12 +37,10 @@ _STORED_KEYS = (
     "createdAt",
     "updatedAt",
 )
-# The type of updated_at promises a time to whoever reads it; None stands for created_at.
-_WHEN_CREATED: Any = None
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class RunRecord:
     """The authoritative progress of one reserved run.
 
@@ -85,18 +83,41 @@ class RunRecord:
     run_id: str
     digest: str
     created_at: datetime
-    status: RunStatus = RESERVED
-    sequence: int = 0
-    snapshot: JSONValue = None
-    interrupts: tuple[Interrupt, ...] = ()
-    failure: Mapping[str, str | None] | None = None
-    updated_at: datetime = _WHEN_CREATED
+    status: RunStatus
+    sequence: int
+    snapshot: JSONValue
+    interrupts: tuple[Interrupt, ...]
+    failure: Mapping[str, str | None] | None
+    updated_at: datetime
 
-    def __post_init__(self) -> None:
-        new: Any = self
+    def __init__(
+        self,
+        *,
+        scope: str,
+        thread_id: str,
+        run_id: str,
+        digest: str,
+        created_at: datetime,
+        status: RunStatus = RESERVED,
+        sequence: int = 0,
+        snapshot: JSONValue = None,
+        interrupts: Iterable[Interrupt] = (),
+        failure: Mapping[str, str | None] | None = None,
+        updated_at: datetime | None = None,
+    ) -> None:
         object.__setattr__(self, "__class__", _OpenRecord)
-        if new.updated_at is _WHEN_CREATED:
-            new.updated_at = new.created_at
+        new: Any = self
+        new.scope = scope
+        new.thread_id = thread_id
+        new.run_id = run_id
+        new.digest = digest
+        new.created_at = created_at
+        new.status = status
+        new.sequence = sequence
+        new.snapshot = snapshot
+        new.interrupts = interrupts
+        new.failure = failure
+        new.updated_at = created_at if updated_at is None else updated_at
         _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
