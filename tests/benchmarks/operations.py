@@ -12,7 +12,7 @@ from peers import MSGSPEC_FROZEN, OURS, PEERS, PLAIN, PYDANTIC, Peer, camel
 
 import agui_runs
 
-STANDARD_LIBRARY = "collections.abc, dataclasses, datetime, math, re, typing"
+STANDARD_LIBRARY = "collections.abc, dataclasses, datetime, functools, math, re, typing"
 """The modules that importing agui_runs imports."""
 
 DRAWN = (OURS, PYDANTIC, MSGSPEC_FROZEN, PLAIN)
