@@ -64,7 +64,14 @@ def from_text(value: object, where: Where, name: str) -> datetime:
     if isinstance(value, str):
         try:
             # Nearly every text is our own, and its form makes fromisoformat strict.
-            if value[4:20:3] == "--T::." and value[26:] == "Z" and value[11:13] < "24":
+            if (
+                len(value) == 27
+                and value[7] == "-"
+                and value[10] == "T"
+                and value[19] == "."
+                and value[26] == "Z"
+                and (value[11] < "2" or value[12] < "4")
+            ):
                 return datetime.fromisoformat(value)
             return datetime.fromisoformat(_canonical(value)).astimezone(UTC)
         except (ValueError, OverflowError):

@@ -145,7 +145,7 @@ class Interrupt:
 
     @classmethod
     def _from_storage(cls, stored: object, where: Where) -> "Interrupt":
-        row = stored_object(stored, _STORED_KEYS, where)
+        row = stored if type(stored) is dict else stored_object(stored, _STORED_KEYS, where)
         new: Any = _OpenInterrupt()
         try:
             new.id = row["id"]

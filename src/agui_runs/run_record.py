@@ -138,7 +138,7 @@ class RunRecord:
         >>> RunRecord.from_storage(run.to_storage()) == run
         True
         """
-        row = stored_object(stored, _STORED_KEYS, _STORED)
+        row = stored if type(stored) is dict else stored_object(stored, _STORED_KEYS, _STORED)
         new: Any = _OpenRecord()
         try:
             new.scope = row["scope"]
