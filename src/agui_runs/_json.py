@@ -157,7 +157,7 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
     frozen: Any
     sealed: type
     places: Iterable[tuple[Any, Any]]
-    if isinstance(value, (list, tuple)):
+    if type(value) is not dict and isinstance(value, (list, tuple)):
         sealed, frozen = FrozenList, _OpenList(value)
         places = enumerate(frozen)
     else:
