@@ -161,8 +161,8 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
         sealed, frozen = FrozenList, _OpenList(value)
         places = enumerate(frozen)
     else:
-        plain = value if isinstance(value, dict) else _plain_keys(value)
-        sealed, frozen = FrozenDict, _OpenDict(plain)
+        plain = type(value) is dict or type(value) is FrozenDict
+        sealed, frozen = FrozenDict, _OpenDict(value if plain else _plain_keys(value))
         for key in frozen:
             if type(key) is not str or not key.isascii():
                 frozen = _OpenDict(_plain_keys(frozen))
