@@ -523,7 +523,8 @@ def _checked(new: Any, where: Where) -> RunRecord:
         raise ConfigurationError(
             f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
         )
-    return _sealed(new)
+    new.__class__ = RunRecord
+    return new  # type: ignore[no-any-return]
 
 
 def _counted(value: object, where: Where) -> int:
