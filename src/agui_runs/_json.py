@@ -22,7 +22,7 @@ MAX_DIGITS = 4300
 """How many digits an int may have: `json` writes no more unless Python is told to."""
 
 TOO_LARGE = 10**MAX_DIGITS
-_TOO_SMALL = -TOO_LARGE
+_TOO_LARGE_BITS = TOO_LARGE.bit_length()
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
@@ -138,7 +138,7 @@ def _frozen(value: object, room: int) -> Any:
             raise _NotJSONError("text with a lone surrogate cannot be encoded")
         return str.__str__(value)
     if isinstance(value, int):
-        if not _TOO_SMALL < value < TOO_LARGE:
+        if not -TOO_LARGE < value < TOO_LARGE:
             raise _NotJSONError(f"an int of more than {MAX_DIGITS} digits cannot be written")
         return int.__int__(value)
     if isinstance(value, float):
@@ -175,7 +175,7 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
             if item.isascii() or is_encodable(item):
                 continue
         elif what is int:
-            if _TOO_SMALL < item < TOO_LARGE:
+            if item.bit_length() < _TOO_LARGE_BITS:
                 continue
         elif what is float:
             if isfinite(item):
