@@ -75,6 +75,11 @@ def live(peer: Peer, row: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
+def bare(peer: Peer, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the names with a record as live ones are: started, and without interrupts."""
+    return names(peer, {**row, "status": "started", "interrupts": []})
+
+
 def deciding(peer: Peer, row: dict[str, Any]) -> dict[str, Any]:
     known = names(peer, row)
     known["ask"] = known["record"].interrupts[-1]
@@ -117,6 +122,7 @@ def operations(scale: Scale) -> dict[str, Any]:
         }
         if interrupts:
             kinds["decide, replace_interrupt"] = (deciding, lambda _: DECIDE)
+            kinds["advance, no interrupts"] = (bare, lambda _: "record.advance(now=now)")
         for operation, (prepare, code) in kinds.items():
             peers = PEERS
             if operation == "hash":
