@@ -1,6 +1,7 @@
 """One digest for one JSON value, whoever computes it: SHA-256 over RFC 8785 (JCS) text."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ._fields import Where
@@ -22,12 +23,19 @@ def digest(value: JSONValue) -> str:
     >>> digest({"n": True}) == digest({"n": 1})
     False
     """
-    # Slow to import, and a server may never need them before its first tool call.
+    sha256, quoted = _imported()
+    text = _canonical(freeze(value, _ARGUMENT, "value"), quoted)
+    found: str = sha256(text.encode()).hexdigest()
+    return found
+
+
+@cache
+def _imported() -> tuple[Callable[[bytes], Any], Callable[[str], str]]:
+    """Return what is slow to import, and not needed before the first tool call."""
     from hashlib import sha256
     from json.encoder import encode_basestring
 
-    text = _canonical(freeze(value, _ARGUMENT, "value"), encode_basestring)
-    return sha256(text.encode()).hexdigest()
+    return sha256, encode_basestring
 
 
 def _canonical(value: Any, quoted: Callable[[str], str]) -> str:

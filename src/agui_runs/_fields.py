@@ -76,6 +76,8 @@ def is_encodable(text: str) -> bool:
 
 def string(value: object, where: Where, name: str) -> str:
     """Check text that may be empty."""
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise ConfigurationError(f"{where.of(name)} must be a str, not {kind(value)}")
     plain = str.__str__(value)
@@ -88,6 +90,9 @@ def string(value: object, where: Where, name: str) -> str:
 
 def text(value: object, where: Where, name: str) -> str:
     """Check text that must say something, such as an id; its characters stay as given."""
+    # Nearly every text is plain ASCII that says something, and costs no further call.
+    if type(value) is str and value.isascii() and value.strip():
+        return value
     plain = string(value, where, name)
     if not plain or plain.isspace():
         raise ConfigurationError(f"{where.of(name)} must not be blank")
@@ -96,14 +101,12 @@ def text(value: object, where: Where, name: str) -> str:
 
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
-    if isinstance(value, str):
-        plain = str.__str__(value)
-        for known in names:
-            if known == plain:
-                return known
-        given = shown(plain)
-    else:
-        given = kind(value)
+    if type(value) is str and value in names:
+        return names[names.index(value)]
+    plain = str.__str__(value) if isinstance(value, str) else None
+    if plain in names:
+        return names[names.index(plain)]
+    given = kind(value) if plain is None else shown(plain)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
 

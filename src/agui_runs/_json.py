@@ -22,6 +22,7 @@ MAX_DIGITS = 4300
 """How many digits an int may have: `json` writes no more unless Python is told to."""
 
 TOO_LARGE = 10**MAX_DIGITS
+_TOO_LARGE_BITS = TOO_LARGE.bit_length()
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
@@ -74,6 +75,18 @@ class FrozenList(list[JSONValue]):
         return _frozen_container, (thaw(self), MAX_DEPTH)
 
 
+class _OpenDict(dict[str, JSONValue]):
+    """A FrozenDict that is still being written, sealed like a record by its `__class__`."""
+
+    __slots__ = ()
+
+
+class _OpenList(list[JSONValue]):
+    """A FrozenList that is still being written."""
+
+    __slots__ = ()
+
+
 def freeze(value: object, where: Where, name: str) -> Any:
     """Check a JSON value and return it frozen; what is frozen already stays itself."""
     if type(value) is FrozenDict or type(value) is FrozenList:
@@ -86,20 +99,19 @@ def freeze(value: object, where: Where, name: str) -> Any:
     raise ConfigurationError(problem)
 
 
+_FROZEN = frozenset({FrozenDict, FrozenList})
+
+
 def thaw(value: Any) -> Any:
     """Return a plain copy, all the way down, that belongs to the caller."""
     if type(value) is FrozenDict:
-        fields = dict(value)
+        fields = value.copy()
         for key, item in value.items():
-            if type(item) is FrozenDict or type(item) is FrozenList:
+            if type(item) in _FROZEN:
                 fields[key] = thaw(item)
         return fields
     if type(value) is FrozenList:
-        items = list(value)
-        for index, item in enumerate(value):
-            if type(item) is FrozenDict or type(item) is FrozenList:
-                items[index] = thaw(item)
-        return items
+        return [thaw(item) if type(item) in _FROZEN else item for item in value]
     return value
 
 
@@ -146,39 +158,42 @@ def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], ro
     if not room:
         raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels, or inside itself")
     frozen: Any
-    put: Any
+    sealed: type
     places: Iterable[tuple[Any, Any]]
-    if isinstance(value, (list, tuple)):
-        frozen, put = list.__new__(FrozenList), list.__setitem__
-        list.extend(frozen, value)
+    if type(value) is not dict and isinstance(value, (list, tuple)):
+        sealed, frozen = FrozenList, _OpenList(value)
         places = enumerate(frozen)
     else:
-        frozen, put = dict.__new__(FrozenDict), dict.__setitem__
         plain = type(value) is dict or type(value) is FrozenDict
-        dict.update(frozen, value if plain else _plain_keys(value))
+        sealed, frozen = FrozenDict, _OpenDict(value if plain else _plain_keys(value))
         for key in frozen:
             if type(key) is not str or not key.isascii():
-                fields = _plain_keys(frozen)
-                dict.clear(frozen)
-                dict.update(frozen, fields)
+                frozen = _OpenDict(_plain_keys(frozen))
                 break
         places = frozen.items()
     for place, item in places:
         # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
         what = type(item)
         if what is str:
-            if item.isascii():
+            if item.isascii() or is_encodable(item):
                 continue
         elif what is int:
-            if -TOO_LARGE < item < TOO_LARGE:
+            if item.bit_length() < _TOO_LARGE_BITS:
+                continue
+        elif what is float:
+            if isfinite(item):
                 continue
         elif item is None or what is bool:
             continue
         try:
-            put(frozen, place, _frozen(item, room - 1))
+            if what is dict or what is list:
+                frozen[place] = _frozen_container(item, room - 1)
+            else:
+                frozen[place] = _frozen(item, room - 1)
         except _NotJSONError as refusal:
             refusal.places.append(place)
             raise
+    frozen.__class__ = sealed
     return frozen
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias, cast, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from ._fields import Where, one_of, shown, stored_object, string, text
-from ._time import moment_or_none, to_text_or_none, to_wire, utc
+from ._time import from_text, to_text_or_none, to_wire, utc
 from .errors import ConfigurationError, StreamError
 
 Decision: TypeAlias = Literal["approved", "denied", "cancelled"]
@@ -148,7 +148,7 @@ class Interrupt:
 
     @classmethod
     def _from_storage(cls, stored: object, where: Where) -> "Interrupt":
-        row = stored_object(stored, _STORED_KEYS, where)
+        row = stored if type(stored) is dict else stored_object(stored, _STORED_KEYS, where)
         new: Any = _OpenInterrupt()
         try:
             new.id = row["id"]
@@ -194,7 +194,8 @@ class Interrupt:
 
         Raises `ConfigurationError` where `now` is not an aware datetime.
         """
-        return self._is_past(utc(now, _ARGUMENT, "now"))
+        now = utc(now, _ARGUMENT, "now")
+        return self.expires_at is not None and now >= self.expires_at
 
     def is_answerable(self, now: datetime) -> bool:
         """Say whether it can still be approved or denied: pending, and not expired at `now`."""
@@ -219,19 +220,31 @@ class Interrupt:
         decision = one_of(decision, self.DECISIONS, _ARGUMENT, "decision")
         now = utc(now, _ARGUMENT, "now")
         self._refuse_answer(decision, now)
-        return self._answered(decision, now)
+        new: Any = _OpenInterrupt()
+        new.id = self.id
+        new.tool_call_id = self.tool_call_id
+        new.arguments_digest = self.arguments_digest
+        new.expires_at = self.expires_at
+        new.reason = self.reason
+        new.message = self.message
+        new.status = decision
+        new.decided_at = now
+        new.created_at = self.created_at
+        new.__class__ = Interrupt
+        decided: Interrupt = new
+        return decided
 
     def _refuse_answer(self, decision: str, at: datetime) -> None:
         """Raise `StreamError` where this interrupt may not take that decision at that time.
 
         The one rule behind every door to a decision; see `decide`.
         """
-        if self.is_decided:
+        if self.status != self.PENDING:
             raise StreamError(
                 "interrupt_decided",
                 f"interrupt {shown(self.id)} is already {self.status}; that decision stands",
             )
-        if decision != self.CANCELLED and self._is_past(at):
+        if decision != self.CANCELLED and self.expires_at is not None and at >= self.expires_at:
             raise StreamError(
                 "interrupt_expired",
                 f"interrupt {shown(self.id)} has expired; it can only be cancelled",
@@ -299,23 +312,17 @@ class Interrupt:
             f"reason={self.reason!r}, status={self.status!r})"
         )
 
-    def _is_past(self, now: datetime) -> bool:
-        return self.expires_at is not None and now >= self.expires_at
-
-    def _answered(self, status: str, at: datetime | None) -> "Interrupt":
-        """Return this very request with that answer on it."""
-        new: Any = _OpenInterrupt()
-        new.id = self.id
-        new.tool_call_id = self.tool_call_id
-        new.arguments_digest = self.arguments_digest
-        new.expires_at = self.expires_at
-        new.reason = self.reason
-        new.message = self.message
-        new.status = status
-        new.decided_at = at
-        new.created_at = self.created_at
-        new.__class__ = Interrupt
-        return cast(Interrupt, new)
+    def _asks_the_same(self, other: "Interrupt") -> bool:
+        """Say whether the other one may differ from this one in nothing but its answer."""
+        return (
+            self.id == other.id
+            and self.tool_call_id == other.tool_call_id
+            and self.arguments_digest == other.arguments_digest
+            and self.expires_at == other.expires_at
+            and self.reason == other.reason
+            and self.message == other.message
+            and self.created_at == other.created_at
+        )
 
 
 class _OpenInterrupt:
@@ -331,16 +338,20 @@ class _OpenInterrupt:
 
 def _checked(new: Any, where: Where) -> Interrupt:
     """Check an open interrupt, bring its fields into their kept form, and seal it."""
+    moment = from_text if where.stored else utc
     new.id = text(new.id, where, "id")
     new.tool_call_id = text(new.tool_call_id, where, "tool_call_id")
     new.arguments_digest = text(new.arguments_digest, where, "arguments_digest")
-    new.expires_at = moment_or_none(new.expires_at, where, "expires_at")
+    if new.expires_at is not None:
+        new.expires_at = moment(new.expires_at, where, "expires_at")
     new.reason = text(new.reason, where, "reason")
     if new.message is not None:
         new.message = string(new.message, where, "message")
     new.status = one_of(new.status, Interrupt.STATUSES, where, "status")
-    new.decided_at = moment_or_none(new.decided_at, where, "decided_at")
-    new.created_at = moment_or_none(new.created_at, where, "created_at")
+    if new.decided_at is not None:
+        new.decided_at = moment(new.decided_at, where, "decided_at")
+    if new.created_at is not None:
+        new.created_at = moment(new.created_at, where, "created_at")
     if new.status == Interrupt.PENDING:
         if new.decided_at is not None:
             raise ConfigurationError(
@@ -351,4 +362,5 @@ def _checked(new: Any, where: Where) -> Interrupt:
             f"{where.of('decided_at')} is missing, but the status is {new.status!r}"
         )
     new.__class__ = Interrupt
-    return cast(Interrupt, new)
+    sealed: Interrupt = new
+    return sealed

@@ -7,13 +7,13 @@ interrupt, which goes from pending to its decision, once.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 
 from ._fields import Where, first_repeated, kind, one_of, shown, stored_object, text
 from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
 from ._resume import read_resume
-from ._time import moment, to_text, utc
+from ._time import from_text, to_text, utc
 from .errors import ConfigurationError, StreamError
 from .interrupt import Interrupt
 
@@ -140,7 +140,7 @@ class RunRecord:
         >>> RunRecord.from_storage(run.to_storage()) == run
         True
         """
-        row = stored_object(stored, _STORED_KEYS, _STORED)
+        row = stored if type(stored) is dict else stored_object(stored, _STORED_KEYS, _STORED)
         new: Any = _OpenRecord()
         try:
             new.scope = row["scope"]
@@ -219,14 +219,32 @@ class RunRecord:
         clears it. Two callers who advance one copy get the same number, so save with a
         compare-and-swap. Raises `StreamError("run_ended")` on a terminal record.
         """
-        now = utc(now, _ARGUMENT, "now")
+        # This runs for every event of every run, so it alone is written out: the usual
+        # case makes no call but for the new object.
+        if type(now) is not datetime or now.tzinfo is not UTC:
+            now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
-        self._refuse_ended()
-        new = self._open()
-        new.sequence = _counted(self.sequence + 1, _ARGUMENT)
+        status = self.status
+        if status not in _LIVE:
+            self._refuse_ended()
+        sequence = self.sequence + 1
+        if sequence >= TOO_LARGE:
+            _counted(sequence, _ARGUMENT)
+        new: Any = _OpenRecord()
+        new.scope = self.scope
+        new.thread_id = self.thread_id
+        new.run_id = self.run_id
+        new.digest = self.digest
+        new.created_at = self.created_at
+        new.status = status
+        new.sequence = sequence
         new.snapshot = state
+        new.interrupts = self.interrupts
+        new.failure = self.failure
         new.updated_at = now
-        return _sealed(new)
+        new.__class__ = RunRecord
+        advanced: RunRecord = new
+        return advanced
 
     def interrupted(self, interrupts: Iterable[Interrupt], *, now: datetime) -> "RunRecord":
         """Return the record ended by a pause for these interrupts, oldest first.
@@ -296,26 +314,29 @@ class RunRecord:
                 f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
             )
         now = utc(now, _ARGUMENT, "now")
-        ids = [held.id for held in self.interrupts]
-        if decided.id not in ids:
+        for place, held in enumerate(self.interrupts):
+            if held.id == decided.id:
+                index = place
+                break
+        else:
             raise ConfigurationError(
                 f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
                 f"not {shown(decided.id)}"
             )
-        index = ids.index(decided.id)
-        held = self.interrupts[index]
-        if decided == held:
-            return self
-        if decided != held._answered(decided.status, decided.decided_at):
+        if not held._asks_the_same(decided):
             raise StreamError(
                 "interrupt_changed",
                 f"interrupt {shown(held.id)} is not the request that was asked about; "
                 "raise a new interrupt for a changed one",
             )
-        # It is no pending copy, which would be equal to the held one or differ in more.
+        if held.status == decided.status and held.decided_at == decided.decided_at:
+            return self
+        # A pending copy of a pending request would be equal to it, so this one has its time.
         held._refuse_answer(decided.status, cast(datetime, decided.decided_at))
+        interrupts = list(self.interrupts)
+        interrupts[index] = decided
         new = self._open()
-        new.interrupts = (*self.interrupts[:index], decided, *self.interrupts[index + 1 :])
+        new.interrupts = tuple(interrupts)
         new.updated_at = now
         return _sealed(new)
 
@@ -425,8 +446,8 @@ class RunRecord:
             "digest": self.digest,
             "status": self.status,
             "sequence": self.sequence,
-            "snapshot": thaw(self.snapshot),
-            "failure": thaw(self.failure),
+            "snapshot": None if self.snapshot is None else thaw(self.snapshot),
+            "failure": None if self.failure is None else thaw(self.failure),
             "interrupts": interrupts,
             "createdAt": to_text(self.created_at),
             "updatedAt": to_text(self.updated_at),
@@ -447,7 +468,7 @@ class RunRecord:
         )
 
     def _refuse_ended(self) -> None:
-        if self.is_terminal:
+        if self.status not in _LIVE:
             raise StreamError(
                 "run_ended",
                 f"run {shown(self.run_id)} has ended as {self.status}; replay that ending",
@@ -469,6 +490,9 @@ class RunRecord:
         return new
 
 
+_LIVE = (RunRecord.STARTED, RunRecord.RESERVED)
+
+
 class _OpenRecord:
     """A RunRecord that is still being written, as `_OpenInterrupt` is for an Interrupt.
 
@@ -482,11 +506,13 @@ class _OpenRecord:
 
 def _sealed(new: Any) -> RunRecord:
     new.__class__ = RunRecord
-    return cast(RunRecord, new)
+    sealed: RunRecord = new
+    return sealed
 
 
 def _checked(new: Any, where: Where) -> RunRecord:
     """Check an open record, bring its fields into their kept form, and seal it."""
+    moment = from_text if where.stored else utc
     new.scope = text(new.scope, where, "scope")
     new.thread_id = text(new.thread_id, where, "thread_id")
     new.run_id = text(new.run_id, where, "run_id")
@@ -494,17 +520,20 @@ def _checked(new: Any, where: Where) -> RunRecord:
     new.created_at = moment(new.created_at, where, "created_at")
     new.status = one_of(new.status, RunRecord.STATUSES, where, "status")
     new.sequence = _counted(new.sequence, where)
-    new.snapshot = freeze(new.snapshot, where, "snapshot")
+    if new.snapshot is not None:
+        new.snapshot = freeze(new.snapshot, where, "snapshot")
     new.interrupts = _interrupts(new.interrupts, where)
-    new.failure = _failure(new.failure, new.status, where)
+    if new.failure is not None:
+        new.failure = _failure(new.failure, new.status, where)
     new.updated_at = moment(new.updated_at, where, "updated_at")
-    if new.status == RunRecord.INTERRUPTED and not new.interrupts:
+    if new.interrupts:
+        if new.status != RunRecord.INTERRUPTED:
+            raise ConfigurationError(
+                f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
+            )
+    elif new.status == RunRecord.INTERRUPTED:
         raise ConfigurationError(
             f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
-        )
-    if new.interrupts and new.status != RunRecord.INTERRUPTED:
-        raise ConfigurationError(
-            f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
         )
     return _sealed(new)
 
@@ -522,30 +551,35 @@ def _counted(value: object, where: Where) -> int:
 
 def _interrupts(value: object, where: Where) -> tuple[Interrupt, ...]:
     """Check the interrupts of one run: each of them whole, and no id twice."""
-    name = where.of("interrupts")
+    if type(value) in (list, tuple) and not value:
+        return ()
     if where.stored:
         if not isinstance(value, (list, tuple)):
-            raise ConfigurationError(f"{name} must be a list, not {kind(value)}")
-        interrupts = tuple(
-            [
-                Interrupt._from_storage(stored, where.at(f"interrupts[{index}]"))
-                for index, stored in enumerate(value)
-            ]
-        )
+            raise ConfigurationError(f"{where.of('interrupts')} must be a list, not {kind(value)}")
+        read = []
+        inside = where.at("")  # One for all of them: it is looked at only by a refusal.
+        for index, stored in enumerate(value):
+            inside.path = f"interrupts[{index}]"
+            read.append(Interrupt._from_storage(stored, inside))
+        interrupts = tuple(read)
     else:
         # A mapping or a text is iterable too, and never what the caller means.
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-            raise ConfigurationError(f"{name} must be an iterable of Interrupts, not {kind(value)}")
+            raise ConfigurationError(
+                f"{where.of('interrupts')} must be an iterable of Interrupts, not {kind(value)}"
+            )
         interrupts = tuple(value)
         for index, interrupt in enumerate(interrupts):
             if not isinstance(interrupt, Interrupt):
                 raise ConfigurationError(
-                    f"{name}[{index}] must be an Interrupt, not {kind(interrupt)}"
+                    f"{where.of('interrupts')}[{index}] must be an Interrupt, not {kind(interrupt)}"
                 )
     ids = [interrupt.id for interrupt in interrupts]
     repeated = first_repeated(ids)
     if repeated is not None:
-        raise ConfigurationError(f"{name}[{repeated}] repeats the id {shown(ids[repeated])}")
+        raise ConfigurationError(
+            f"{where.of('interrupts')}[{repeated}] repeats the id {shown(ids[repeated])}"
+        )
     return interrupts
 
 
