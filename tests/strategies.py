@@ -55,6 +55,9 @@ class Husk(dict[Any, Any]):
     def keys(self) -> Any:
         return {"message": None}.keys()
 
+    def __repr__(self) -> str:
+        return "Husk()"
+
 
 characters = st.characters(codec="utf-8")
 texts = st.text(characters, max_size=12)
@@ -65,6 +68,11 @@ big_integers = st.builds(
     lambda digits, sign: sign * (10**digits - 1), st.integers(1, 4300), st.sampled_from([1, -1])
 )
 floats = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def evenly(*kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return each of these as often; `one_of` would weigh a kind by its alternatives."""
+    return st.sampled_from(kinds).flatmap(lambda kind: kind)
 
 
 def json_of(integers: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
@@ -84,7 +92,8 @@ def json_of(integers: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
         )
 
     deep = st.integers(1, 80).map(nested)
-    return st.recursive(scalars | members | deep, containers, max_leaves=12)
+    plain = scalars | members | deep
+    return evenly(plain, st.recursive(plain, containers, max_leaves=12))
 
 
 integers = st.integers() | big_integers
@@ -196,7 +205,7 @@ def _junk_containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 _plain_junk = _hashable_junk | _mutable_junk | json_values
 _nested_junk = st.recursive(_plain_junk, _junk_containers, max_leaves=6)
-junk = st.sampled_from([_plain_junk, _nested_junk]).flatmap(lambda kind: kind)
+junk = evenly(_plain_junk, _nested_junk)
 
 
 @st.composite

@@ -14,12 +14,15 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agui_runs import ConfigurationError, Interrupt, RunRecord, StreamError
 from builders import make_ask, make_run, via_json
 from strategies import (
+    Ghost,
+    Husk,
+    evenly,
     failures,
     interrupts,
     json_values,
@@ -63,6 +66,12 @@ def accepted(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 @given(values)
 def test_a_value_comes_back_from_json_text(value):
     assert comes_back(value)
+
+
+@given(json_values)
+def test_a_snapshot_is_kept_as_the_standard_encoder_would_write_it(snapshot):
+    kept = make_run(snapshot=snapshot).to_storage()["snapshot"]
+    assert json.dumps(kept) == json.dumps(snapshot, default=dict)
 
 
 @given(values)
@@ -199,6 +208,10 @@ def test_a_junk_field_is_accepted_whole_or_refused(value, junk, data):
 
 
 @given(junk)
+@example(["\ud800"])
+@example({"\ud800": 1})
+@example(Ghost(["gone"]))
+@example(Husk())
 def test_a_junk_snapshot_is_accepted_whole_or_refused(junk):
     made = accepted(make_run, snapshot=junk)
     assert made is None or comes_back(made)
@@ -227,10 +240,7 @@ METHODS = {
 
 def with_junk(draw: st.DrawFn, parameters: dict[str, st.SearchStrategy[Any]]) -> dict[str, Any]:
     """Return arguments for these parameters, any of which may be junk."""
-    return {
-        name: draw(st.sampled_from([good, good, junk]).flatmap(lambda kind: kind))
-        for name, good in parameters.items()
-    }
+    return {name: draw(evenly(good, good, junk)) for name, good in parameters.items()}
 
 
 @given(st.data())

@@ -15,7 +15,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from agui_runs import ConfigurationError, Interrupt, RunRecord
-from builders import HOUR, SEC, T0, make_ask, make_run, via_json
+from builders import HOUR, SEC, T0, make_ask, make_run, nested, via_json
 from strategies import Level, Way
 
 each = pytest.mark.parametrize
@@ -171,6 +171,7 @@ def test_repr_shows_identity_and_progress_only(value):
     [
         (ASK, {"id": " "}),
         (ASK, {"status": "approved"}),
+        (ASK, {"decided_at": T0}),
         (PAUSED, {"interrupts": ()}),
         (PAUSED, {"status": "started"}),
         (FAILED, {"status": "cancelled"}),
@@ -339,6 +340,19 @@ def test_a_frozen_container_equals_its_plain_counterpart(frozen):
 @each_container
 def test_equal_frozen_containers_hash_equal(frozen):
     assert {make_run(snapshot=frozen.copy()).snapshot, frozen} == {frozen}
+
+
+@each_container
+def test_a_frozen_container_that_comes_in_again_is_kept_as_it_is(frozen):
+    assert make_run().advance(now=T0, snapshot=frozen).snapshot is frozen
+
+
+def test_frozen_containers_count_as_levels_too():
+    deepest = make_run(snapshot=nested(100)).snapshot
+    assert deepest == nested(100)
+    for deeper in ([deepest], {"d": deepest}, nested(101)):
+        with pytest.raises(ConfigurationError, match="nested deeper than 100 levels"):
+            make_run(snapshot=deeper)
 
 
 @each_container
