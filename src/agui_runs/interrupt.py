@@ -85,6 +85,7 @@ class Interrupt:
         decided_at: datetime | None = None,
         created_at: datetime | None = None,
     ) -> None:
+        # Written out, because the one that a frozen dataclass gets pays dearly for each field.
         if hasattr(self, "id"):
             raise TypeError("Interrupt is frozen: make another one instead of calling __init__")
         new: Any = self

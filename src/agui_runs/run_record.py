@@ -105,6 +105,7 @@ class RunRecord:
         failure: Mapping[str, str | None] | None = None,
         updated_at: datetime | None = None,
     ) -> None:
+        # Written out, as that of Interrupt is.
         if hasattr(self, "scope"):
             raise TypeError("RunRecord is frozen: make another one instead of calling __init__")
         new: Any = self
