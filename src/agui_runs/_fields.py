@@ -121,6 +121,14 @@ def first_repeated(ids: Sequence[str]) -> int | None:
     return None
 
 
+def get(mapping: Mapping[Any, Any], key: str, default: Any = None) -> Any:
+    """Return what the mapping holds under the key, however it says that it holds nothing."""
+    try:
+        return mapping.get(key, default)
+    except KeyError:
+        return default
+
+
 def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[str, Any]:
     """Check that a stored value is an object, and return a dict to read our keys from.
 
@@ -131,12 +139,5 @@ def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[st
         return value
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{where.whole()} must be a mapping, not {kind(value)}")
-    found = {}
-    for key in keys:
-        try:
-            item = value.get(key, _MISSING)
-        except KeyError:
-            continue  # However a mapping says that it has no such key.
-        if item is not _MISSING:
-            found[key] = item
-    return found
+    found = {key: get(value, key, _MISSING) for key in keys}
+    return {key: item for key, item in found.items() if item is not _MISSING}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ._fields import get
 from .errors import StreamError
 from .interrupt import Decision, Interrupt
 
@@ -16,22 +17,25 @@ def read_resume(entries: object) -> list[tuple[str, Decision]]:
 def _read_entry(entry: object, place: str) -> tuple[str, Decision]:
     if not isinstance(entry, Mapping):
         raise _invalid(f"{place} must be an object")
-    interrupt_id = entry.get("interruptId")
+    interrupt_id = get(entry, "interruptId")
     if not isinstance(interrupt_id, str):
         raise _invalid(f"{place}.interruptId must be a string")
     return str.__str__(interrupt_id), _read_decision(entry, place)
 
 
 def _read_decision(entry: Mapping[object, object], place: str) -> Decision:
-    status = entry.get("status")
-    if not isinstance(status, str) or status not in ("resolved", "cancelled"):
-        raise _invalid(f"{place}.status must be 'resolved' or 'cancelled'")
+    given = get(entry, "status")
+    status = str.__str__(given) if isinstance(given, str) else None
     if status == "cancelled":
         return Interrupt.CANCELLED
-    payload = entry.get("payload")
-    approved = payload.get("approved") if isinstance(payload, Mapping) else None
+    if status != "resolved":
+        raise _invalid(f"{place}.status must be 'resolved' or 'cancelled'")
+    payload = get(entry, "payload")
+    if not isinstance(payload, Mapping):
+        raise _invalid(f"{place}.payload must be an object")
+    approved = get(payload, "approved")
     # Exactly true or false: a "false" or a 0 that reads as an answer is a forged grant.
-    if not isinstance(payload, Mapping) or not isinstance(approved, bool):
+    if not isinstance(approved, bool):
         raise _invalid(f"{place}.payload.approved must be true or false")
     if "editedArgs" in payload:
         raise _invalid(f"{place}.payload.editedArgs changes the request; ask for a new approval")

@@ -330,8 +330,8 @@ class _OpenInterrupt:
     """An Interrupt that is still being written: the same slots, ordinary assignment.
 
     Construction, `from_storage` and `decide` all write one of these, line by line, and
-    seal it by giving it the class `Interrupt`. Filling in a frozen dataclass any other
-    way costs several times as much; `docs/performance.md` has the figures.
+    seal it by giving it the class `Interrupt`. A frozen dataclass can otherwise be filled
+    in only through `object.__setattr__`, a generic call for each field.
     """
 
     __slots__ = Interrupt.__slots__

@@ -220,8 +220,8 @@ class RunRecord:
         clears it. Two callers who advance one copy get the same number, so save with a
         compare-and-swap. Raises `StreamError("run_ended")` on a terminal record.
         """
-        # This runs for every event of every run, so it alone is written out: the usual
-        # case makes no call but for the new object.
+        # This runs for every event of every run, so what other transitions call is written
+        # out here: the usual case makes no call but for the new object.
         if type(now) is not datetime or now.tzinfo is not UTC:
             now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
@@ -362,10 +362,10 @@ class RunRecord:
             )
         held = {interrupt.id: interrupt for interrupt in self.interrupts}
         answered = [interrupt_id for interrupt_id, _ in answers]
-        unknown = [shown(interrupt_id) for interrupt_id in answered if interrupt_id not in held]
-        if unknown:
+        unknown = next((each for each in answered if each not in held), None)
+        if unknown is not None:
             raise StreamError(
-                "resume_unknown", f"run {shown(self.run_id)} holds no interrupt {unknown[0]}"
+                "resume_unknown", f"run {shown(self.run_id)} holds no interrupt {shown(unknown)}"
             )
         repeated = first_repeated(answered)
         if repeated is not None:
