@@ -101,12 +101,14 @@ def text(value: object, where: Where, name: str) -> str:
 
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
-    if type(value) is str and value in names:
-        return names[names.index(value)]
-    plain = str.__str__(value) if isinstance(value, str) else None
-    if plain in names:
-        return names[names.index(plain)]
-    given = kind(value) if plain is None else shown(plain)
+    if isinstance(value, str):
+        plain = value if type(value) is str else str.__str__(value)
+        for known in names:
+            if known == plain:
+                return known
+        given = shown(plain)
+    else:
+        given = kind(value)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
 

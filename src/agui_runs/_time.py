@@ -64,7 +64,7 @@ def to_wire(time: datetime) -> str:
 def from_text(value: object, where: Where, name: str) -> datetime:
     """Read a stored time."""
     if isinstance(value, str):
-        text = str.__str__(value)
+        text = value if type(value) is str else str.__str__(value)
         try:
             # Nearly every text is our own, in whose form fromisoformat is strict everywhere
             # (but for a NUL, at which it stops reading).

@@ -225,11 +225,10 @@ class RunRecord:
         if type(now) is not datetime or now.tzinfo is not UTC:
             now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
-        status = self.status
-        if status not in _LIVE:
+        if self.status != self.STARTED:
             self._refuse_ended()
         sequence = self.sequence + 1
-        if sequence >= TOO_LARGE:
+        if sequence > 999_999_999:  # Only so late a number can be one too long to write.
             _counted(sequence, _ARGUMENT)
         new: Any = _OpenRecord()
         new.scope = self.scope
@@ -237,7 +236,7 @@ class RunRecord:
         new.run_id = self.run_id
         new.digest = self.digest
         new.created_at = self.created_at
-        new.status = status
+        new.status = self.status
         new.sequence = sequence
         new.snapshot = state
         new.interrupts = self.interrupts
@@ -469,7 +468,7 @@ class RunRecord:
         )
 
     def _refuse_ended(self) -> None:
-        if self.status not in _LIVE:
+        if self.is_terminal:
             raise StreamError(
                 "run_ended",
                 f"run {shown(self.run_id)} has ended as {self.status}; replay that ending",
@@ -489,9 +488,6 @@ class RunRecord:
         new.failure = self.failure
         new.updated_at = self.updated_at
         return new
-
-
-_LIVE = (RunRecord.STARTED, RunRecord.RESERVED)
 
 
 class _OpenRecord:
