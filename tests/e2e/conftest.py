@@ -184,14 +184,15 @@ class Server:
         self.calls: list[dict[str, str]] = []
         self.in_tool = Hold()
         self.in_agent = Hold()
-        self.failure: Exception | None = None
+        self.tool_failures: dict[str, Exception] = {}  # by the order that the call is about
+        self.agent_failure: Exception | None = None
         self.url = ""
 
     async def tool(self, arguments: dict[str, str]) -> str:
         self.calls.append(arguments)
         await self.in_tool.here()
-        if self.failure:
-            raise self.failure
+        if failure := self.tool_failures.get(arguments["orderId"]):
+            raise failure
         from agent_server import refund
 
         return await refund(arguments)
@@ -199,16 +200,22 @@ class Server:
     async def agent(self, question: str, results: list[str]):
         from agent_server import scripted_agent
 
+        if self.agent_failure:
+            raise self.agent_failure
         async for said in scripted_agent(question, results):
             yield said
             await self.in_agent.here()
 
-    def request(self, path: str, body: object, **headers: str) -> Request:
-        """Return the request that posts this body, which is sent as it is where it is bytes."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return Request(self.url + path, data, headers)
+    def request(self, path: str, body: object, **headers: str | None) -> Request:
+        """Return the request that posts this body, which is sent as it is where it is bytes.
 
-    def post(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
+        A header that is None is left out.
+        """
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {name: value for name, value in {**HEADERS, **headers}.items() if value is not None}
+        return Request(self.url + path, data, sent)
+
+    def post(self, path: str, body: object, **headers: str | None) -> tuple[int, Any]:
         """Post without a client; return the status, and the JSON or the events of the answer."""
         try:
             with urlopen(self.request(path, body, **headers), timeout=PATIENCE) as response:
