@@ -2,9 +2,15 @@
 
 Run it with `python docs/examples/agent_server.py [database] [port]`, after
 `pip install 'agui-runs[server]'`. POST /agent takes a `RunAgentInput` and streams AG-UI events;
-POST /cancel takes `{"threadId": ..., "runId": ...}`. The agent is a script and needs no model:
-it proposes a refund for each order that the user names and pauses, and the run that brings the
-approval makes exactly the refund that was approved, once.
+POST /cancel takes `{"threadId": ..., "runId": ...}` and gives the event that ended the run. Both
+want JSON and a header that names the actor, alice or bob:
+
+    curl -N 127.0.0.1:8000/agent -H 'x-demo-actor: alice' -H 'content-type: application/json' -d '
+        {"threadId": "t-1", "runId": "r-1",
+         "messages": [{"id": "m-1", "role": "user", "content": "A-1042 arrived broken."}]}'
+
+The agent is a script and needs no model: it proposes a refund for each order that the user names
+and pauses, and the run that brings the approval makes exactly the refund that was approved, once.
 
 What `agui_runs` decides is not decided here a second time. What it leaves to a host is marked
 "Duty". Of the codes that a `StreamError` has, the server replays the recorded ending on
@@ -28,13 +34,13 @@ from uuid import uuid4
 import uvicorn
 from ag_ui import core
 from ag_ui.encoder import EventEncoder
-from run_store import Change, HostError, Row, Store
+from run_store import Change, HostError, Key, Row, Store
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agui_runs import Interrupt, RunRecord, StreamError, digest
+from agui_runs import Interrupt, RunRecord, StreamError, TerminalStatus, digest
 
 Arguments: TypeAlias = dict[str, str]
 
@@ -44,8 +50,12 @@ LOG = logging.getLogger(__name__)
 # slowest step of the agent, or a run that is still at work is given up.
 WORKER_LOST_AFTER = timedelta(minutes=5)
 
-# How often, in seconds, a follower looks at a run that another connection has started.
+# How often, in seconds, the server looks at a run or a call that is not its own.
 LOOK_EVERY = 0.05
+
+# How many times a run looks for the result of a call that another run has begun: for half a
+# minute. Keep that below WORKER_LOST_AFTER, for meanwhile the run that looks saves nothing.
+LOOKS_FOR_RESULT = 600
 
 
 # --- The agent and its tool: a script, where yours has a model ---------------------------------
@@ -72,14 +82,17 @@ async def scripted_agent(question: str, results: list[str]) -> AsyncIterator[str
 
 
 async def refund(arguments: Arguments) -> str:
-    """Make the refund. Yours may take long, fail, and tell secrets in its exceptions."""
+    """Make the refund. Yours may take long, fail, and tell secrets in its exceptions.
+
+    Where it cannot tell whether it has failed, as after a timeout, let it return a text saying so.
+    """
     return f"Refunded {arguments['amount']} {arguments['currency']} for {arguments['orderId']}."
 
 
 def authorise(actor: str) -> None:
     """Refuse whoever may not decide about refunds, or no longer may."""
     if actor not in {"alice", "bob"}:
-        raise HostError("not_authorised", "you may not decide about refunds")
+        raise HostError("not_authorised", "you may not decide about refunds", 403)
 
 
 Agent: TypeAlias = Callable[[str, list[str]], AsyncIterator[str | Proposal]]
@@ -116,12 +129,13 @@ class Work:
             await self.carry_out(resume)
         except (StreamError, HostError) as refusal:
             # The texts of both are fit to be sent. On run_ended the ending that stands is kept.
-            self.row = await end_as_failed(self.host, self.row, refusal.code, str(refusal))
+            failure = {"message": str(refusal), "code": refusal.code}
+            self.row = await end(self.host, self.row, "failed", failure)
         except Exception:
             # Duty: sanitise. What an exception says is for the log, and for nobody else.
             LOG.exception("run %r has failed", self.row.run.key)
-            what = ("agent_failed", "The agent has failed.")
-            self.row = await end_as_failed(self.host, self.row, *what)
+            failure = {"message": "The agent has failed.", "code": "agent_failed"}
+            self.row = await end(self.host, self.row, "failed", failure)
         finally:
             if self.row.run.is_terminal:
                 self.frames.put_nowait(as_frame(self.row.run.to_protocol()))
@@ -156,9 +170,11 @@ class Work:
         named = {entry.interrupt_id for entry in self.request.resume or []}
         rows = await self.host.store.load_thread(self.row.run.scope, self.row.run.thread_id)
         asked = [row for row in rows if any(ask.id in named for ask in row.run.interrupts)]
-        now = self.host.clock()
-        # A run that answers nothing, on a thread that waits for an answer, is refused as well.
-        for row in asked or [row for row in rows if row.run.is_awaiting_approval]:
+        # One list answers one paused run, the newest that it names; an entry for another one is
+        # refused. A run that answers nothing, on a thread that waits for an answer, is too.
+        row = next(iter(asked or [row for row in rows if row.run.is_awaiting_approval]), None)
+        if row:
+            now = self.host.clock()
             row = await self.host.store.update(row, lambda run: run.answer(resume, now=now))
             return row.run
         if resume:
@@ -183,26 +199,38 @@ class Work:
         return result
 
     async def execute(self, ask: Interrupt, arguments: Arguments) -> str:
-        """Run the tool for an approved request: once, whoever brings the approval, how often."""
+        """Run the tool for an approved request: once, however often the approval is brought."""
         authorise(self.actor)  # Duty: an approval is an answer, and no permission.
         if digest(arguments) != ask.arguments_digest:  # Duty: run what was approved.
             raise HostError("arguments_changed", "these are not the arguments that were approved")
         # Duty: claim, then run. A crash in between loses the call, and never repeats it. Give a
         # remote service ask.id as its idempotency key, and it can tell you what became of it.
         call = (self.row.run.scope, self.row.run.thread_id, ask.tool_call_id)
-        if await self.host.store.claim(call):
-            await self.host.store.keep_result(call, await self.host.tool(arguments))
-        result = await self.host.store.result(call)
-        if result is None:
-            raise HostError("result_unknown", "this call was begun before; its result is not known")
+        if not await self.host.store.claim(call):
+            return await self.result_of(call)
+        try:
+            result = await self.host.tool(arguments)
+        except Exception:
+            # Duty: sanitise. This result is kept as any other, so that the other calls go on.
+            LOG.exception("call %r has failed", call)
+            result = "The call failed."
+        await self.host.store.keep_result(call, result)
         return result
+
+    async def result_of(self, call: Key) -> str:
+        """Wait for the result of a call that was claimed before, and may still be at work."""
+        for _ in range(LOOKS_FOR_RESULT):
+            result = await self.host.store.result(call)
+            if result is not None:
+                return result
+            await asyncio.sleep(LOOK_EVERY)
+        return "It is not known what became of this call."
 
     async def propose(self, proposal: Proposal, state: dict[str, Any]) -> Interrupt:
         """Show the tool call, and return the request for its approval."""
         call_id, arguments, question = proposal
         await self.send(core.ToolCallStartEvent(tool_call_id=call_id, tool_call_name="refund"))
-        text = json.dumps(arguments)
-        await self.send(core.ToolCallArgsEvent(tool_call_id=call_id, delta=text))
+        await self.send(core.ToolCallArgsEvent(tool_call_id=call_id, delta=json.dumps(arguments)))
         await self.send(core.ToolCallEndEvent(tool_call_id=call_id))
         state["refunds"][call_id] = {"arguments": arguments, "status": "pending"}
         await self.show(state)
@@ -235,14 +263,14 @@ class Work:
         self.row = await self.host.store.update(self.row, change)
 
 
-async def end_as_failed(host: Host, row: Row, code: str, message: str) -> Row:
-    """End a run as failed, unless it has ended, for then that ending stands."""
-    now, failure = host.clock(), {"message": message, "code": code}
+async def end(host: Host, row: Row, status: TerminalStatus, failure: Any = None) -> Row:
+    """End a run, unless it has ended, for then that ending stands."""
+    now = host.clock()
 
-    def end(run: RunRecord) -> RunRecord:
-        return run if run.is_terminal else run.finish("failed", now=now, failure=failure)
+    def finish(run: RunRecord) -> RunRecord:
+        return run if run.is_terminal else run.finish(status, now=now, failure=failure)
 
-    return await host.store.update(row, end)
+    return await host.store.update(row, finish)
 
 
 def last_words(request: core.RunAgentInput) -> str:
@@ -259,7 +287,20 @@ def whose(request: Request) -> tuple[str, str]:
 
     Duty: a real host takes both from its authentication, and believes no header.
     """
-    return "shop-1", request.headers.get("x-demo-actor", "alice")
+    actor = request.headers.get("x-demo-actor")
+    if not actor:
+        raise HostError("not_authenticated", "the header x-demo-actor is missing", 401)
+    return "shop-1", actor
+
+
+async def body_of(request: Request) -> Any:
+    """Return the JSON that was posted; it raises a ValueError or a RecursionError at other text."""
+    # A page of another site can post a form in the name of its visitor, but it cannot post JSON.
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise HostError("content_type_invalid", "the content type must be application/json", 415)
+    # Duty: nothing here limits the size of a body. Let a proxy in front of the server do it.
+    return json.loads(await request.body())
 
 
 class Endpoints:
@@ -273,7 +314,7 @@ class Endpoints:
         """Reserve a run for this input and stream it, or attach to the run that it has."""
         scope, actor = whose(request)
         try:
-            body = json.loads(await request.body())
+            body = await body_of(request)
             said = core.RunAgentInput.model_validate(body)
             run = RunRecord(
                 scope=scope,
@@ -284,11 +325,13 @@ class Endpoints:
             )
         except (ValueError, RecursionError):
             # A ConfigurationError is a ValueError too, and here the mistake is the client's.
-            raise HostError("input_invalid", "this is no RunAgentInput", status=400) from None
+            raise HostError("input_invalid", "the body is not a valid RunAgentInput", 400) from None
         row, reserved = await self.host.store.reserve(run)
         if row.run.digest != run.digest:
             raise HostError("input_conflict", "this run id has been used for another input")
         if not reserved:
+            # Duty: may this actor see a run that somebody else may have started? The scope keeps
+            # the runs of other tenants apart, and nothing more.
             return as_stream(run, self.follow(row))
         # A connection may go away. The run is a task of its own, and goes on.
         work = Work(self.host, row, said, actor)
@@ -309,31 +352,30 @@ class Endpoints:
                 return
             if self.host.clock() - row.run.updated_at > WORKER_LOST_AFTER:
                 # Nobody knows how far it came, so it is ended and never started again.
-                what = ("worker_lost", "The server lost this run.")
-                row = await end_as_failed(self.host, row, *what)
+                failure = {"message": "The server lost this run.", "code": "worker_lost"}
+                row = await end(self.host, row, "failed", failure)
             else:
                 await asyncio.sleep(LOOK_EVERY)
                 row = await self.host.store.load(row.run.key)
 
     async def cancel(self, request: Request) -> Response:
-        """End a live run as cancelled; its own task will find that out at its next save."""
-        scope, _ = whose(request)
+        """End a live run, whose task finds that out at its next save; return what ending stands."""
+        scope, actor = whose(request)
+        authorise(actor)  # Duty: may this actor cancel this run?
         try:
-            body = json.loads(await request.body())
-            key = (scope, str(body["threadId"]), str(body["runId"]))
+            body = await body_of(request)
+            key = (scope, body["threadId"], body["runId"])
+            "".join(key).encode()  # It raises where this is not text, or cannot be stored.
         except (ValueError, RecursionError, TypeError, KeyError):
-            raise HostError("input_invalid", "threadId and runId, please", status=400) from None
-        now = self.host.clock()
-        row = await self.host.store.load(key)
-        row = await self.host.store.update(row, lambda run: run.finish("cancelled", now=now))
+            raise HostError("input_invalid", "threadId and runId must be text", 400) from None
+        row = await end(self.host, await self.host.store.load(key), "cancelled")
         return JSONResponse(row.run.to_protocol())
 
 
 async def refused(request: Request, refusal: Exception) -> Response:
     """Answer a request for which no stream has begun."""
-    assert isinstance(refusal, (StreamError, HostError))
-    status = refusal.status if isinstance(refusal, HostError) else 409
-    return JSONResponse({"code": refusal.code, "message": str(refusal)}, status)
+    assert isinstance(refusal, HostError)
+    return JSONResponse({"code": refusal.code, "message": str(refusal)}, refusal.status)
 
 
 def as_frame(event: core.BaseEvent | dict[str, Any]) -> str:
@@ -385,7 +427,7 @@ def build_app(
             Route("/agent", endpoints.agent, methods=["POST"]),
             Route("/cancel", endpoints.cancel, methods=["POST"]),
         ],
-        exception_handlers={StreamError: refused, HostError: refused},
+        exception_handlers={HostError: refused},
     )
 
 

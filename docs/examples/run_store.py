@@ -39,7 +39,7 @@ RESULT = "SELECT result FROM executions WHERE scope = ? AND thread_id = ? AND to
 class HostError(Exception):
     """What this server refuses on its own account, with a code as a `StreamError` has."""
 
-    def __init__(self, code: str, message: str, *, status: int = 409) -> None:
+    def __init__(self, code: str, message: str, status: int = 409) -> None:
         super().__init__(message)
         self.code = code
         self.status = status

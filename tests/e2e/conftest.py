@@ -1,7 +1,8 @@
 """What the end-to-end tests stand on: the example server, and AG-UI's own client in Node.
 
-They need more than the other tests. Where something is missing they are left out and say so;
-with `AGUI_RUNS_E2E=required` in the environment, as in `.ci/run`, they fail instead.
+They need more than the other tests, and those that use Node more than those that do not. Where
+something is missing they are left out and say so; with `AGUI_RUNS_E2E=required` in the
+environment, as in `.ci/run`, they fail instead.
 """
 
 import asyncio
@@ -32,38 +33,56 @@ PATIENCE = 60.0
 # Far from today, since the client looks at its own clock too and must find nothing expired.
 FUTURE = datetime(2126, 3, 2, 9, 0, tzinfo=UTC)
 
+# What every request carries, unless a test says otherwise.
+HEADERS = {"content-type": "application/json", "x-demo-actor": "alice"}
 
-def missing() -> str:
-    """Return what is missing and the command that brings it, or nothing."""
-    if shutil.which("node") is None:
-        return "node is not on this machine: install Node.js 20 or newer"
-    pinned = json.loads((HERE / "package.json").read_text("utf-8"))["dependencies"]
-    for name, version in pinned.items():
-        manifest = HERE / "node_modules" / name / "package.json"
-        if not manifest.exists() or json.loads(manifest.read_text("utf-8"))["version"] != version:
-            return f"{name} {version} is not installed: npm install --prefix tests/e2e"
+
+def missing_module() -> str:
+    """Return what the server misses and the command that brings it, or nothing."""
     for module in ("starlette", "uvicorn"):
         if importlib.util.find_spec(module) is None:
             return f"{module} is not installed: pip install --editable '.[test,server]'"
     return ""
 
 
-PROBLEM = missing()
+def missing_client() -> str:
+    """Return what AG-UI's own client misses and the command that brings it, or nothing."""
+    if shutil.which("node") is None:
+        return "node is missing: install Node.js 20 or newer, then npm install --prefix tests/e2e"
+    pinned = json.loads((HERE / "package.json").read_text("utf-8"))["dependencies"]
+    for name, version in pinned.items():
+        manifest = HERE / "node_modules" / name / "package.json"
+        if not manifest.exists() or json.loads(manifest.read_text("utf-8"))["version"] != version:
+            return f"{name} {version} is not installed: npm install --prefix tests/e2e"
+    return ""
+
+
+NO_SERVER, NO_CLIENT = missing_module(), missing_client()
 IS_REQUIRED = os.environ.get("AGUI_RUNS_E2E") == "required"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what cannot run, by a mark, for such skips are reported in one line a file."""
-    left_out = pytest.mark.skip(reason=f"end to end: {PROBLEM}")
     for item in items:
-        if PROBLEM and not IS_REQUIRED and item.path.is_relative_to(HERE):
-            item.add_marker(left_out)
+        if not IS_REQUIRED and item.path.is_relative_to(HERE) and (problem := problem_of(item)):
+            item.add_marker(pytest.mark.skip(reason=f"end to end: {problem}"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail what is required and cannot run, before any of its fixtures does."""
+    if IS_REQUIRED and (problem := problem_of(item)):
+        pytest.fail(problem, pytrace=False)
+
+
+def problem_of(item: pytest.Item) -> str:
+    """Return why a test cannot run, or nothing: Node is for those with one of its fixtures."""
+    uses_node = not {"node", "browser"}.isdisjoint(item.fixturenames)
+    return NO_SERVER or (NO_CLIENT if uses_node else "")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _all_is_installed() -> None:
-    if PROBLEM:
-        pytest.fail(PROBLEM)
+def _examples_can_be_imported() -> None:
     sys.path.append(str(EXAMPLES))
 
 
@@ -165,14 +184,15 @@ class Server:
         self.calls: list[dict[str, str]] = []
         self.in_tool = Hold()
         self.in_agent = Hold()
-        self.failure: Exception | None = None
+        self.tool_failures: dict[str, Exception] = {}  # by the order that the call is about
+        self.agent_failure: Exception | None = None
         self.url = ""
 
     async def tool(self, arguments: dict[str, str]) -> str:
         self.calls.append(arguments)
         await self.in_tool.here()
-        if self.failure:
-            raise self.failure
+        if failure := self.tool_failures.get(arguments["orderId"]):
+            raise failure
         from agent_server import refund
 
         return await refund(arguments)
@@ -180,16 +200,22 @@ class Server:
     async def agent(self, question: str, results: list[str]):
         from agent_server import scripted_agent
 
+        if self.agent_failure:
+            raise self.agent_failure
         async for said in scripted_agent(question, results):
             yield said
             await self.in_agent.here()
 
-    def request(self, path: str, body: object, **headers: str) -> Request:
-        """Return the request that posts this body, which is sent as it is where it is bytes."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return Request(self.url + path, data, headers)
+    def request(self, path: str, body: object, **headers: str | None) -> Request:
+        """Return the request that posts this body, which is sent as it is where it is bytes.
 
-    def post(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
+        A header that is None is left out.
+        """
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {name: value for name, value in {**HEADERS, **headers}.items() if value is not None}
+        return Request(self.url + path, data, sent)
+
+    def post(self, path: str, body: object, **headers: str | None) -> tuple[int, Any]:
         """Post without a client; return the status, and the JSON or the events of the answer."""
         try:
             with urlopen(self.request(path, body, **headers), timeout=PATIENCE) as response:

@@ -37,6 +37,7 @@ def user(server, browser):
 
     class User:
         def opens(self, agent, messages, state=None, **headers):
+            headers = {"x-demo-actor": "alice", **headers}
             more = {"messages": messages, "state": state or {}, "headers": headers}
             browser.do(agent, "open", url=server.url + "/agent", threadId="thread-1", **more)
 
@@ -290,7 +291,7 @@ def test_a_reload_of_a_paused_run_that_was_answered_is_still_no_success(server, 
 
 def test_a_reload_of_a_failed_run_gets_the_failure_and_no_secret(server, user):
     asked = user.asks(QUESTION)
-    server.failure = RuntimeError("db-2.internal refused svc_refund")
+    server.agent_failure = RuntimeError("db-2.internal refused svc_refund")
     failed = user.answers(asked, YES)
     resume = entries(asked, YES)
     again = user.reloads(asked["messages"], "run-2", asked["state"], resume=resume)
@@ -367,10 +368,10 @@ def test_two_clients_that_approve_at_the_same_moment_make_one_call(server, user,
     resume = entries(asked, YES)
     running = browser.send("a", "run", runId="run-2", resume=resume)
     server.in_tool.wait()
-    second = browser.do("b", "run", runId="run-3", resume=resume)
+    second = browser.send("b", "run", runId="run-3", resume=resume)
     server.in_tool.released.set()
-    assert browser.answer(running)["outcome"] == "success"
-    assert (second["outcome"], second["error"]["code"]) == (None, "result_unknown")
+    seen = [browser.answer(running), browser.answer(second)]
+    assert [each["outcome"] for each in seen] == ["success", "success"]
     assert server.calls == [REFUND]
 
 
@@ -382,9 +383,7 @@ def test_twenty_clients_that_approve_at_once_make_one_call(server, user, browser
         user.opens(agent, QUESTION)
     sent = [browser.send(agent, "run", runId=agent, resume=resume) for agent in agents]
     seen = [browser.answer(number) for number in sent]
-    ends = {each["outcome"] or each["error"]["code"] for each in seen}
-    assert "success" in ends
-    assert ends <= {"success", "result_unknown"}
+    assert {each["outcome"] for each in seen} == {"success"}
     assert server.calls == [REFUND]
 
 
@@ -439,8 +438,8 @@ def test_what_a_cancelled_run_has_done_is_known_to_the_next_one(server, user, br
     assert server.calls == [REFUND]
 
 
-def test_a_run_that_has_ended_cannot_be_cancelled(server, user):
-    user.asks(SMALL_TALK)
-    status, refusal = server.post("/cancel", {"threadId": "thread-1", "runId": "run-1"})
-    assert (status, refusal["code"]) == (409, "run_ended")
+def test_a_run_that_has_ended_stays_as_it_ended_when_it_is_cancelled(server, user):
+    asked = user.asks(SMALL_TALK)
+    answered = server.post("/cancel", {"threadId": "thread-1", "runId": "run-1"})
+    assert answered == (200, asked["events"][-1])
     assert user.reloads(SMALL_TALK)["outcome"] == "success"
