@@ -174,6 +174,7 @@ def as_written(text: str) -> datetime | None:
 def test_a_text_that_is_nearly_a_time_is_read_as_written_or_refused(text):
     made = accepted(Interrupt.from_storage, {**make_ask().to_storage(), "createdAt": text})
     assert as_written(text) == (made and made.created_at)
+    assert made is None or comes_back(made)
 
 
 @given(times, times)

@@ -496,6 +496,7 @@ def read(text):
         ("2026-03-02T09:00:00+00", 0),
         ("2026-03-02T09:00:00-00:00", 0),
         ("2026-03-02T14:30:00+0530", 0),
+        ("2026-03-02T14:30:00.0+05:30", 0),
         ("2026-03-03T08:59:00+23:59", 0),
         ("2026-03-01T09:01:00-23:59", 0),
         ("2026-03-02T08:00:00.5-01", 500_000),
@@ -504,7 +505,7 @@ def read(text):
     ],
 )
 def test_the_spellings_of_other_writers_are_read(text, micros):
-    assert read(text) == T0 + timedelta(microseconds=micros)
+    assert (read(text), read(text).tzinfo) == (T0 + timedelta(microseconds=micros), UTC)
 
 
 NO_TIMES = """

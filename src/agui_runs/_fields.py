@@ -91,7 +91,7 @@ def string(value: object, where: Where, name: str) -> str:
 def text(value: object, where: Where, name: str) -> str:
     """Check text that must say something, such as an id; its characters stay as given."""
     # Nearly every text is plain ASCII that says something, and costs no further call.
-    if type(value) is str and value.isascii() and value.strip():
+    if type(value) is str and value and value.isascii() and not value.isspace():
         return value
     plain = string(value, where, name)
     if not plain or plain.isspace():

@@ -240,12 +240,12 @@ class Interrupt:
 
         The one rule behind every door to a decision; see `decide`.
         """
-        if self.status != self.PENDING:
+        if self.status != "pending":
             raise StreamError(
                 "interrupt_decided",
                 f"interrupt {shown(self.id)} is already {self.status}; that decision stands",
             )
-        if decision != self.CANCELLED and self.expires_at is not None and at >= self.expires_at:
+        if decision != "cancelled" and self.expires_at is not None and at >= self.expires_at:
             raise StreamError(
                 "interrupt_expired",
                 f"interrupt {shown(self.id)} has expired; it can only be cancelled",
@@ -353,7 +353,7 @@ def _checked(new: Any, where: Where) -> Interrupt:
         new.decided_at = moment(new.decided_at, where, "decided_at")
     if new.created_at is not None:
         new.created_at = moment(new.created_at, where, "created_at")
-    if new.status == Interrupt.PENDING:
+    if new.status == "pending":
         if new.decided_at is not None:
             raise ConfigurationError(
                 f"{where.of('decided_at')} must not be set, since the status is 'pending'"

@@ -225,7 +225,7 @@ class RunRecord:
         if type(now) is not datetime or now.tzinfo is not UTC:
             now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
-        if self.status != self.STARTED:
+        if self.status != "started":
             self._refuse_ended()
         sequence = self.sequence + 1
         if sequence > 999_999_999:  # Only so late a number can be one too long to write.
@@ -524,11 +524,11 @@ def _checked(new: Any, where: Where) -> RunRecord:
         new.failure = _failure(new.failure, new.status, where)
     new.updated_at = moment(new.updated_at, where, "updated_at")
     if new.interrupts:
-        if new.status != RunRecord.INTERRUPTED:
+        if new.status != "interrupted":
             raise ConfigurationError(
                 f"{where.of('interrupts')} must be empty, since the status is {new.status!r}"
             )
-    elif new.status == RunRecord.INTERRUPTED:
+    elif new.status == "interrupted":
         raise ConfigurationError(
             f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
         )
