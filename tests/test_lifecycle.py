@@ -139,6 +139,7 @@ WRONG = {
     "finish failed with an exception": call("finish", "failed", failure=RuntimeError("x")),
     "finish failed with text": call("finish", "failed", failure="x"),
     "finish failed without a message": call("finish", "failed", failure={"code": "x"}),
+    "finish failed with a blank code": call("finish", "failed", failure={**FAILURE, "code": " "}),
     "finish failed with a traceback": call("finish", "failed", failure={**FAILURE, "trace": "x"}),
     "replace at a naive time": call("replace_interrupt", OPEN, now=NAIVE),
     "replace by a row": call("replace_interrupt", OPEN.to_storage()),
@@ -224,6 +225,15 @@ def test_a_call_changes_only_what_it_is_for_and_the_time(call, status):
 )
 def test_a_call_gives_what_it_was_asked_for(call, field, value):
     assert getattr(make(call, "reserved"), field) == value
+
+
+def test_an_interrupt_is_found_by_exactly_its_id():
+    run = RECORDS["interrupted"]
+    assert [run.interrupt(each) for each in ("ask-1", "ask-2", "ASK-2")] == [OPEN, DONE, None]
+
+
+def test_the_key_is_what_the_run_was_reserved_by():
+    assert RESERVED.key == ("tenant-1", "thread-1", "run-1")
 
 
 def test_an_answer_takes_the_place_of_its_request():

@@ -397,7 +397,7 @@ class RunRecord:
 
         `RUN_FINISHED` with the outcome `success`, `cancelled` or `interrupt`, or
         `RUN_ERROR`; absent values are left out, never null. A pause lists what is still
-        open, or all of it once everything is answered, since an empty list is no AG-UI
+        open, or all of it once everything is answered: an empty list is not valid AG-UI,
         and a success would be a lie. Raises `StreamError("run_not_ended")` on a live
         record.
         """
