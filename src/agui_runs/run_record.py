@@ -303,7 +303,7 @@ class RunRecord:
     def replace_interrupt(self, decided: Interrupt, *, now: datetime) -> "RunRecord":
         """Return the record with a decided interrupt in the place of the pending one.
 
-        It is the one transition that changes a terminal record: the run is closed, and
+        Beside `answer` it is all that changes a terminal record: the run is closed, and
         the answer is recorded on it. What equals the held interrupt changes nothing.
         Raises `ConfigurationError` where no interrupt with this id is held; then
         `StreamError("interrupt_changed")` where more than the decision differs; then

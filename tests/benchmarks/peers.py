@@ -452,7 +452,7 @@ ATTRS = Peer(
 
 class MashumaroConfig(mashumaro.config.BaseConfig):
     serialize_by_alias = True
-    serialization_strategy = {  # noqa: RUF012
+    serialization_strategy = {  # noqa: RUF012  # mashumaro reads a plain dict.
         datetime: {"deserialize": from_text, "serialize": to_text}
     }
 
@@ -470,7 +470,7 @@ class MashumaroInterrupt(mashumaro.DataClassDictMixin):
     created_at: datetime | None = None
 
     class Config(MashumaroConfig):
-        aliases = {  # noqa: RUF012
+        aliases = {  # noqa: RUF012  # mashumaro reads a plain dict.
             "tool_call_id": "toolCallId",
             "arguments_digest": "argumentsDigest",
             "expires_at": "expiresAt",
@@ -514,7 +514,7 @@ class MashumaroRecord(mashumaro.DataClassDictMixin):
     updated_at: datetime
 
     class Config(MashumaroConfig):
-        aliases = {  # noqa: RUF012
+        aliases = {  # noqa: RUF012  # mashumaro reads a plain dict.
             "thread_id": "threadId",
             "run_id": "runId",
             "created_at": "createdAt",
