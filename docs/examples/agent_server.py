@@ -28,7 +28,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 import uvicorn
@@ -40,9 +40,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agui_runs import Interrupt, RunRecord, StreamError, TerminalStatus, digest
+from agui_runs import Interrupt, RunRecord, StreamError, digest
 
 Arguments: TypeAlias = dict[str, str]
+Ending: TypeAlias = Literal["cancelled", "failed"]
 
 LOG = logging.getLogger(__name__)
 
@@ -263,7 +264,7 @@ class Work:
         self.row = await self.host.store.update(self.row, change)
 
 
-async def end(host: Host, row: Row, status: TerminalStatus, failure: Any = None) -> Row:
+async def end(host: Host, row: Row, status: Ending, failure: Any = None) -> Row:
     """End a run, unless it has ended, for then that ending stands."""
     now = host.clock()
 
