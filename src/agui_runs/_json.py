@@ -107,6 +107,8 @@ _FROZEN = frozenset({FrozenDict, FrozenList})
 
 def freeze(value: object, where: Where, name: str) -> Any:
     """Check a JSON value and return it frozen; what is frozen already stays itself."""
+    if type(value) in _FROZEN and hasattr(value, "depth"):
+        return value
     try:
         return _frozen(value, MAX_DEPTH)
     except _NotJSONError as refusal:
@@ -143,11 +145,11 @@ def _step(place: int | str) -> str:
 
 
 def _frozen(value: object, room: int) -> Any:
-    """Return the frozen form of a value that may nest as deep as there is room."""
-    # One that does not fit is walked like a plain one, to name the place; so is one that was
-    # made by force, and knows no depth.
-    if type(value) in _FROZEN and getattr(value, "depth", MAX_DEPTH + 1) <= room:
-        return value
+    """Return the frozen form of a value that may nest as deep as there is room.
+
+    A container that is frozen and does not fit is walked like a plain one, to name the place;
+    so is one that was made by force and knows no depth.
+    """
     if isinstance(value, (list, tuple)):
         return _frozen_array(value, room)
     if isinstance(value, Mapping):
@@ -179,9 +181,11 @@ def _frozen_object(value: dict[str, Any], room: int) -> Any:
             continue
         try:
             if what is dict:
-                child = _frozen_object(item, room - 1)
+                child = frozen[key] = _frozen_object(item, room - 1)
             elif what is list:
-                child = _frozen_array(item, room - 1)
+                child = frozen[key] = _frozen_array(item, room - 1)
+            elif what in _FROZEN and getattr(item, "depth", MAX_DEPTH) < room:
+                child = item
             else:
                 child = frozen[key] = _frozen(item, room - 1)
                 if type(child) not in _FROZEN:
@@ -189,7 +193,6 @@ def _frozen_object(value: dict[str, Any], room: int) -> Any:
         except _NotJSONError as refusal:
             refusal.places.append(key)
             raise
-        frozen[key] = child
         if child.depth > depth:
             depth = child.depth
     frozen.depth = depth + 1
@@ -218,9 +221,11 @@ def _frozen_array(value: Iterable[Any], room: int) -> Any:
             continue
         try:
             if what is dict:
-                child = _frozen_object(item, room - 1)
+                child = frozen[index] = _frozen_object(item, room - 1)
             elif what is list:
-                child = _frozen_array(item, room - 1)
+                child = frozen[index] = _frozen_array(item, room - 1)
+            elif what in _FROZEN and getattr(item, "depth", MAX_DEPTH) < room:
+                child = item
             else:
                 child = frozen[index] = _frozen(item, room - 1)
                 if type(child) not in _FROZEN:
@@ -228,7 +233,6 @@ def _frozen_array(value: Iterable[Any], room: int) -> Any:
         except _NotJSONError as refusal:
             refusal.places.append(index)
             raise
-        frozen[index] = child
         if child.depth > depth:
             depth = child.depth
     frozen.depth = depth + 1

@@ -1,9 +1,9 @@
 from typing import Any
 
 
-def interrupt() -> dict[str, Any]:
+def interrupt_schema() -> dict[str, Any]:
     return {"type": "object"}
 
 
-def run_record() -> dict[str, Any]:
+def run_record_schema() -> dict[str, Any]:
     return {"type": "object"}

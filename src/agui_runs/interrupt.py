@@ -343,9 +343,9 @@ class Interrupt:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: object, handler: object) -> dict[str, Any]:
-        from ._schema import interrupt
+        from ._schema import interrupt_schema
 
-        return interrupt()
+        return interrupt_schema()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle comes back through the same door as a row, and is checked there.

@@ -471,9 +471,9 @@ class RunRecord:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: object, handler: object) -> dict[str, Any]:
-        from ._schema import run_record
+        from ._schema import run_record_schema
 
-        return run_record()
+        return run_record_schema()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle comes back through the same door as a row, and is checked there.
