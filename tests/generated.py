@@ -3,14 +3,21 @@
 test_docs.py refuses a document that is not what this file would write.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import model
+from agui_runs._schema import interrupt_schema, run_record_schema
 
 ROOT = Path(__file__).parent.parent
 WITH_DIAGRAM = ("README.md", "docs/lifecycle.md")
+SCHEMAS = {
+    "docs/interrupt.schema.json": interrupt_schema,
+    "docs/run-record.schema.json": run_record_schema,
+}
+DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -23,6 +30,8 @@ def documents() -> Iterator[tuple[Path, str]]:
             path,
             re.sub(r"```mermaid\nstateDiagram.*?```", lambda _: drawn, text, flags=re.DOTALL),
         )
+    for name, schema in SCHEMAS.items():
+        yield ROOT / name, json.dumps({**DIALECT, **schema()}, indent=2) + "\n"
 
 
 if __name__ == "__main__":
