@@ -11,10 +11,7 @@ def pydantic_schema(cls: Any) -> dict[str, Any]:
     """
 
     def read(given: Any) -> Any:
-        if not isinstance(given, cls):
-            return cls.from_storage(given)
-        given._rechecked()
-        return given
+        return given._rechecked() if isinstance(given, cls) else cls.from_storage(given)
 
     return {
         "type": "function-plain",

@@ -253,7 +253,8 @@ class Interrupt:
             return self
         # What `decide` has made of this very request looks like this, and needs no second look.
         if (
-            type(other.decided_at) is not datetime
+            other.status not in self.DECISIONS
+            or type(other.decided_at) is not datetime
             or other.decided_at.tzinfo is not UTC
             or other.expires_at is not self.expires_at
             or other.created_at is not self.created_at

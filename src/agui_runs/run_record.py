@@ -333,9 +333,10 @@ class RunRecord:
                     answered = held._answered_by(decided)
                     break
             else:
+                unknown = shown(decided._rechecked().id)
                 raise ConfigurationError(
                     f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
-                    f"not {shown(wanted)}"
+                    f"not {unknown}"
                 )
         except AttributeError:
             raise ConfigurationError(f"{_ARGUMENT.of('decided')} {NOT_MADE}") from None
