@@ -60,7 +60,7 @@ class FrozenDict(dict[str, JSONValue]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen, (thaw(self), MAX_DEPTH)
+        return _unpickled, (thaw(self),)
 
 
 class FrozenList(list[JSONValue]):
@@ -87,7 +87,7 @@ class FrozenList(list[JSONValue]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen, (thaw(self), MAX_DEPTH)
+        return _unpickled, (thaw(self),)
 
 
 class _OpenDict(dict[str, JSONValue]):
@@ -115,6 +115,10 @@ def freeze(value: object, where: Where, name: str) -> Any:
         path = cut("".join(map(_step, reversed(refusal.places))))
         problem = f"{where.of(name)}{path}: {refusal.problem}"
     raise ConfigurationError(problem)
+
+
+def _unpickled(plain: object) -> Any:
+    return freeze(plain, Where("pickle"), "value")
 
 
 def thaw(value: Any) -> Any:
