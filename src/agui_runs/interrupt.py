@@ -16,7 +16,6 @@ from ._fields import (
     stored_keys,
     stored_object,
 )
-from ._pydantic import pydantic_schema
 from ._time import from_text, to_text_or_none, to_wire, utc
 from .errors import ConfigurationError, StreamError
 
@@ -221,7 +220,8 @@ class Interrupt:
         True
         """
         decision = one_of(decision, self.DECISIONS, _ARGUMENT, "decision")
-        now = utc(now, _ARGUMENT, "now")
+        if type(now) is not datetime or now.tzinfo is not UTC:
+            now = utc(now, _ARGUMENT, "now")
         self._refuse_answer(decision, now)
         new = self._open()
         new.status = decision
@@ -340,6 +340,8 @@ class Interrupt:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> dict[str, Any]:
+        from ._pydantic import pydantic_schema  # Only where pydantic is, and asks.
+
         return pydantic_schema(cls)
 
     @classmethod

@@ -23,7 +23,6 @@ from ._fields import (
     stored_object,
 )
 from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
-from ._pydantic import pydantic_schema
 from ._resume import read_resume
 from ._time import from_text, to_text, utc
 from .errors import ConfigurationError, StreamError
@@ -321,11 +320,12 @@ class RunRecord:
         `StreamError("interrupt_changed")` where more than the decision differs; then
         what `Interrupt.decide` raises for a second or a late answer.
         """
-        if not isinstance(decided, Interrupt):
+        if type(decided) is not Interrupt:
             raise ConfigurationError(
                 f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
             )
-        now = utc(now, _ARGUMENT, "now")
+        if type(now) is not datetime or now.tzinfo is not UTC:
+            now = utc(now, _ARGUMENT, "now")
         try:
             wanted = decided.id
             for index, held in enumerate(self.interrupts):  # noqa: B007  Read after the loop.
@@ -468,6 +468,8 @@ class RunRecord:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> dict[str, Any]:
+        from ._pydantic import pydantic_schema
+
         return pydantic_schema(cls)
 
     @classmethod
@@ -568,7 +570,9 @@ def _checked(new: Any, where: Where) -> RunRecord:
         raise ConfigurationError(
             f"{where.of('interrupts')} must hold at least one, since the status is 'interrupted'"
         )
-    return _sealed(new)
+    new.__class__ = RunRecord
+    sealed: RunRecord = new
+    return sealed
 
 
 def _counted(value: object, where: Where) -> int:

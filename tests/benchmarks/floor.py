@@ -7,7 +7,7 @@ code around the checks, so the ratio of the two is the price of the checks and n
 
 import importlib.util
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -108,8 +108,10 @@ for module in (types_only.interrupt, types_only.run_record):
 types_only.run_record._counted = _count
 
 
-def bare_advance(record: agui_runs.RunRecord, now: datetime) -> Any:
-    """Return what `advance` does with nothing checked: the copy and its seal."""
+def bare_advance(record: agui_runs.RunRecord, *, now: datetime) -> Any:
+    """Return what `advance` does with nothing checked but the time: the copy and its seal."""
+    if type(now) is not datetime or now.tzinfo is not UTC:
+        raise TypeError
     new: Any = run_record._OpenRecord()
     new.scope = record.scope
     new.thread_id = record.thread_id

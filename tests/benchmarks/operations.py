@@ -144,14 +144,14 @@ def operations(scale: Scale) -> dict[str, Any]:
         },
     )
     known = {**names(OURS, workloads.stored(0, 0)), "bare_advance": bare_advance}
-    assert bare_advance(known["record"], workloads.NOW) == known["record"].advance(
+    assert bare_advance(known["record"], now=workloads.NOW) == known["record"].advance(
         now=workloads.NOW
     )
     found["advance, bare"] = compared(
         scale,
         {
             "agui_runs": ("record.advance(now=now)", known),
-            "bare": ("bare_advance(record, now)", known),
+            "bare": ("bare_advance(record, now=now)", known),
         },
     )
     return found
