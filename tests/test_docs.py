@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,14 @@ def test_the_documents_that_hold_a_state_diagram_are_those_that_get_one():
 def test_what_is_generated_is_what_python_tests_generated_py_writes():
     stale = [name(path) for path, text in generated.documents() if path.read_text("utf-8") != text]
     assert stale == []
+
+
+def test_every_test_that_the_security_page_names_is_there():
+    text = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+    table = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")][2:]
+    named = [re.findall(r"`([\w.]+)`", tested) for _, duty, tested in table if duty.strip()]
+    assert all(named)
+    for place in chain(*named):
+        module, function = place.rsplit(".", 1)
+        source = (ROOT / f"tests/{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+        assert f"\ndef {function}(" in source, place
