@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
 
 from agui_runs import ConfigurationError, Interrupt, RunRecord, _schema
 from builders import FAILURE, T0, make_ask, make_run, nested
@@ -122,6 +123,12 @@ def test_a_schema_describes_the_keys_that_are_written_and_only_these(cls):
 def test_the_schemas_name_exactly_the_statuses():
     named = [tuple(SCHEMAS[cls]["properties"]["status"]["enum"]) for cls in (Interrupt, RunRecord)]
     assert named == [Interrupt.STATUSES, RunRecord.STATUSES]
+
+
+@pytest.mark.parametrize("mode", ["validation", "serialization"])
+@pytest.mark.parametrize("cls", SCHEMAS)
+def test_a_field_of_a_pydantic_model_is_documented_by_the_schema(cls, mode):
+    assert TypeAdapter(cls).json_schema(mode=mode) == SCHEMAS[cls]
 
 
 @given(values)
