@@ -19,8 +19,9 @@ from builders import T0, make_ask, make_run
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]
-# The server runs until it is stopped: tests/e2e starts it, and stops it.
-EXAMPLES = sorted(set(ROOT.glob("docs/examples/*.py")) - {ROOT / "docs/examples/agent_server.py"})
+# tests/e2e runs the server, which goes on until it is stopped, and the sweep of its database.
+ELSEWHERE = {ROOT / "docs/examples" / name for name in ("agent_server.py", "sweep.py")}
+EXAMPLES = sorted(set(ROOT.glob("docs/examples/*.py")) - ELSEWHERE)
 MODULES = [
     importlib.import_module(f"agui_runs.{module.name}")
     for module in pkgutil.iter_modules(agui_runs.__path__)

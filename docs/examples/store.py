@@ -9,7 +9,7 @@ record stands beside it: the input that the run was reserved for, the actor it w
 lease.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -49,11 +49,12 @@ class Row(NamedTuple):
 
 
 class By(NamedTuple):
-    """Who changes a run, on which request, and why, for the audit."""
+    """Who changes a run, on which request, and why, and what is wanted instead, for the audit."""
 
     actor: str
     request: str
     note: str | None = None
+    corrections: Mapping[str, Any] = {}  # By the interrupt that is denied for it.
 
 
 class Decision(NamedTuple):
@@ -68,6 +69,7 @@ class Decision(NamedTuple):
     actor: str
     request: str
     note: str | None
+    correction: Any  # The arguments that are wanted instead, or None.
 
 
 class Claim(NamedTuple):
@@ -85,9 +87,11 @@ class Store(Protocol):
 
     async def reserve(self, new: New) -> tuple[Row, bool]:
         """Insert under the key of the run; return the row that has it, and whether it is new."""
+        ...
 
     async def load(self, key: Key) -> Row:
         """Read a run, or raise `HostError("run_unknown")` with status 404."""
+        ...
 
     async def save(
         self,
@@ -101,49 +105,59 @@ class Store(Protocol):
         In the same transaction go the audit of what was decided, and a run to reserve that goes
         on from there. Where the key of that one is taken, by the same input, it is left alone.
         """
+        ...
 
     async def thread(self, scope: str, thread_id: str, before: str | None, limit: int) -> list[Row]:
         """Read the runs of a thread, newest first, from before the run with this id."""
+        ...
 
     async def is_busy(self, scope: str, thread_id: str, now: datetime) -> bool:
         """Tell whether a run of this thread is live and has a lease."""
+        ...
 
-    async def awaiting(self, scope: str, thread_id: str, interrupt_ids: Sequence[str]) -> Row | None:
-        """Read the run for which answers on this thread are.
+    async def awaiting(self, scope: str, thread_id: str, asked: Sequence[str]) -> Row | None:
+        """Read the run that answers on this thread are for.
 
-        It is the newest that holds one of these interrupts; where none does, the newest that
-        waits for an answer.
+        It is the newest that holds one of the interrupts asked for; where none does, the newest
+        that waits for an answer.
         """
+        ...
 
     async def approvals(self, scope: str, limit: int) -> list[tuple[Row, Interrupt]]:
         """Read what waits for an answer in a scope, over all threads, by expiry."""
+        ...
 
-    async def decisions(self, scope: str, thread_id: str, limit: int) -> list[Decision]:
-        """Read the audit of a thread, newest first."""
+    async def decisions(self, scope: str, thread_id: str, run_ids: Sequence[str]) -> list[Decision]:
+        """Read the audit of these runs of a thread, newest first."""
+        ...
 
     async def expired(self, now: datetime, limit: int) -> list[Row]:
         """Read runs, of every scope, with a pending interrupt that has expired."""
+        ...
 
     async def silent(self, now: datetime, limit: int) -> list[Row]:
-        """Read live runs, of every scope, whose lease has run out."""
-
-    async def stranded(self, limit: int) -> list[Row]:
-        """Read paused runs, of every scope, with nothing pending and an approved call unclaimed."""
+        """Read live runs, of every scope, whose lease has run out, longest first."""
+        ...
 
     async def renew(self, keys: Iterable[Key], until: datetime) -> None:
         """Renew the lease of these runs, ended ones too: their worker may still be at work."""
+        ...
 
     async def claim(self, call: Key, run_id: str, now: datetime) -> bool:
         """Take a tool call for a run; return False where it was taken before."""
+        ...
 
     async def keep_result(self, call: Key, result: str) -> None:
         """Keep what a claimed call has given."""
+        ...
 
-    async def claimed(self, call: Key) -> Claim:
-        """Read a claim that there is."""
+    async def claimed(self, call: Key) -> Claim | None:
+        """Read the claim on a call, if there is one."""
+        ...
 
     async def unfinished(self, now: datetime, limit: int) -> list[Claim]:
         """Read claims, of every scope, without a result and without a worker, oldest first."""
+        ...
 
     async def remove_ended(self, before: datetime, limit: int) -> int:
         """Remove runs that ended before that time; return how many, which is at most `limit`.
@@ -152,9 +166,11 @@ class Store(Protocol):
         claimed, or is claimed without a result. A claim stays as long as any run holds the
         interrupt that approved the call, and for ever where it has no result. The audit stays.
         """
+        ...
 
     async def close(self) -> None:
         """Let go of the database."""
+        ...
 
 
 async def update(
@@ -184,7 +200,9 @@ def made_between(before: RunRecord, after: RunRecord, by: By) -> list[Decision]:
     for ask in after.interrupts:
         held = before.interrupt(ask.id)
         if ask.decided_at and (held is None or held.is_pending):
-            made.append(Decision(*after.key, ask.id, ask.status, ask.decided_at, *by))
+            decided = (ask.id, ask.status, ask.decided_at)
+            correction = by.corrections.get(ask.id)
+            made.append(Decision(*after.key, *decided, by.actor, by.request, by.note, correction))
     return made
 
 

@@ -16,10 +16,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
@@ -179,7 +180,10 @@ class Server:
     """The example server on a port of its own, with a tool and an agent that can be held."""
 
     def __init__(self, database: Path, now: datetime) -> None:
+        from run_store import SqliteStore
+
         self.database = str(database)
+        self.store = SqliteStore(self.database)
         self.clock = Clock(now)
         self.calls: list[dict[str, str]] = []
         self.in_tool = Hold()
@@ -193,12 +197,12 @@ class Server:
         await self.in_tool.here()
         if failure := self.tool_failures.get(arguments["orderId"]):
             raise failure
-        from agent_server import refund
+        from agent import refund
 
         return await refund(arguments)
 
     async def agent(self, question: str, results: list[str]):
-        from agent_server import scripted_agent
+        from agent import scripted_agent
 
         if self.agent_failure:
             raise self.agent_failure
@@ -217,8 +221,15 @@ class Server:
 
     def post(self, path: str, body: object, **headers: str | None) -> tuple[int, Any]:
         """Post without a client; return the status, and the JSON or the events of the answer."""
+        return self.send(self.request(path, body, **headers))
+
+    def get(self, path: str, **query: str) -> tuple[int, Any]:
+        """Get without a client; return what `post` does."""
+        return self.send(Request(f"{self.url}{path}?{urlencode(query)}", headers=HEADERS))
+
+    def send(self, request: Request) -> tuple[int, Any]:
         try:
-            with urlopen(self.request(path, body, **headers), timeout=PATIENCE) as response:
+            with urlopen(request, timeout=PATIENCE) as response:
                 text, status = response.read().decode(), response.status
         except HTTPError as error:
             with error:
@@ -232,8 +243,18 @@ class Server:
         import uvicorn
         from agent_server import build_app
 
-        app = build_app(self.database, clock=self.clock, agent=self.agent, tool=self.tool)
-        config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none")
+        # Nothing happens by itself: a test that wants a sweep or a renewal has one.
+        never = 1e6
+        app = build_app(
+            self.store,
+            clock=self.clock,
+            agent=self.agent,
+            tool=self.tool,
+            renew_every=timedelta(seconds=never),
+            sweep_every=never,
+            grace=PATIENCE,
+        )
+        config = uvicorn.Config(app, log_level="critical", ws="none")
         server = uvicorn.Server(config)
         # The socket listens before the server does, so nobody has to wait for the server.
         with socket.create_server(("127.0.0.1", 0)) as listening:
