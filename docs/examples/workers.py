@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from store import HostError, Key, Row
 from succession import end_lost
+from sweep import sweep
 from work import Host, Work
 
 from agui_runs import RunRecord
@@ -61,6 +62,19 @@ class Workers:
                 await self.renew([work.row.run.key for work in self.at_work.values()])
             except Exception:
                 LOG.exception("leases were not renewed")
+
+    async def sweep_forever(self, every: float) -> None:
+        """Do what must happen by itself, and take up what waits for a server, again and again."""
+        while True:
+            try:
+                swept = await sweep(self.host.store, self.host.clock())
+                for row in swept.to_take_up:
+                    await self.take(row)
+            except HostError:
+                return  # The server is stopping.
+            except Exception:
+                LOG.exception("a sweep has failed")
+            await asyncio.sleep(every)
 
     async def stop(self, grace: float) -> None:
         """Let the runs end by themselves for so many seconds, and then end those that have not.
