@@ -114,7 +114,7 @@ def build_app(
         exception_handlers={HostError: refused, StreamError: refused},
         lifespan=lifespan,
     )
-    app.state.stop = workers.stop
+    app.state.workers = workers
     return app
 
 

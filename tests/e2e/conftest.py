@@ -254,13 +254,22 @@ class Server:
             sweep_every=never,
             grace=PATIENCE,
         )
+        self.workers = app.state.workers
         config = uvicorn.Config(app, log_level="critical", ws="none")
         server = uvicorn.Server(config)
         # The socket listens before the server does, so nobody has to wait for the server.
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            thread = threading.Thread(target=server.run, args=([listening],))
+            begun = threading.Event()
+
+            async def serve() -> None:
+                self.loop = asyncio.get_running_loop()
+                begun.set()
+                await server.serve([listening])
+
+            thread = threading.Thread(target=asyncio.run, args=(serve(),))
             thread.start()
+            assert begun.wait(PATIENCE)
             try:
                 yield self
             finally:
