@@ -101,6 +101,17 @@ def node():
     return run
 
 
+@pytest.fixture
+def tell(capsys):
+    """Return a function that writes a line to the terminal, for what a test has counted."""
+
+    def write(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{line}")
+
+    return write
+
+
 class Browser:
     """AG-UI's client, as many of them as a test opens, in one Node process."""
 
