@@ -19,12 +19,12 @@ class Watch(Generic[K, V]):
     async def next(self, key: K) -> V:
         """Wait for the next look at this key, and return what it has found."""
         if key not in self.looks:
-            task = asyncio.create_task(self._look_later(key))
-            self.looks[key] = task
-            task.add_done_callback(lambda _: self.looks.pop(key))
+            self.looks[key] = asyncio.create_task(self._look_later(key))
         # One that waits may be cancelled, as its connection goes, and the others wait on.
         return await asyncio.shield(self.looks[key])
 
     async def _look_later(self, key: K) -> V:
         await asyncio.sleep(self.every)
+        # Who comes from here on may have seen more than this look finds, and waits for the next.
+        del self.looks[key]
         return await self.look(key)
