@@ -1,6 +1,5 @@
 """What the documents say is run: code, diagrams, examples and docstrings."""
 
-import contextlib
 import doctest
 import importlib
 import pkgutil
@@ -14,8 +13,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 import agui_runs
-from agui_runs import AguiRunsError
-from builders import T0, make_ask, make_run
+import generated
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]
@@ -64,38 +62,11 @@ def test_an_example_runs(example):
     subprocess.run([sys.executable, example], check=True)
 
 
-def diagram(document: Path) -> set[tuple[str, str, str]]:
-    [drawn] = blocks(document, "mermaid")
-    arrows = re.findall(r"^ *(\S+) --> (\w+): (\w+)$", drawn, re.MULTILINE)
-    return set(arrows)
+def test_the_documents_that_hold_a_state_diagram_are_those_that_get_one():
+    drawn = [name(path) for path in DOCUMENTS if "stateDiagram" in path.read_text("utf-8")]
+    assert drawn == list(generated.WITH_DIAGRAM)
 
 
-def transitions() -> set[tuple[str, str, str]]:
-    """Try every call on a record of every status, and keep those that change it."""
-    live = make_run()
-    ends = ("succeeded", "cancelled", "failed")
-    records = [live, live.start(now=T0), live.interrupted([make_ask()], now=T0)]
-    records += [live.finish(end, now=T0) for end in ends]
-    answered = make_ask().decide("approved", now=T0)
-    cancelling = [{"interruptId": "ask-1", "status": "cancelled"}]
-    calls = [
-        ("start", lambda record: record.start(now=T0)),
-        ("advance", lambda record: record.advance(now=T0)),
-        ("interrupted", lambda record: record.interrupted([make_ask()], now=T0)),
-        ("replace_interrupt", lambda record: record.replace_interrupt(answered, now=T0)),
-        ("answer", lambda record: record.answer(cancelling, now=T0)),
-        *(("finish", lambda record, end=end: record.finish(end, now=T0)) for end in ends),
-    ]
-    found = set()
-    for record in records:
-        for call, transition in calls:
-            with contextlib.suppress(AguiRunsError):
-                after = transition(record)
-                if after is not record:
-                    found.add((record.status, after.status, call))
-    return found
-
-
-@pytest.mark.parametrize("document", ["README.md", "docs/lifecycle.md"])
-def test_the_state_diagram_shows_exactly_the_transitions_there_are(document):
-    assert diagram(ROOT / document) == transitions()
+def test_what_is_generated_is_what_python_tests_generated_py_writes():
+    stale = [name(path) for path, text in generated.documents() if path.read_text("utf-8") != text]
+    assert stale == []

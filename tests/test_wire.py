@@ -4,7 +4,7 @@ import json
 from collections import ChainMap, OrderedDict, UserDict, UserString, defaultdict, deque
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -385,14 +385,18 @@ def test_a_bad_time_is_a_mistake_of_the_host_and_comes_first(record, entries, no
     ],
 )
 def test_what_is_no_list_is_invalid(entries):
-    assert refusal(PAUSED, entries) == ("resume_invalid", "resume must be a list")
+    assert refusal(PAUSED, entries) == (
+        "resume_invalid",
+        f"resume must be a list, not {type(entries).__name__}",
+    )
 
 
 @each("entry", [None, "ask-1", 7, True, [], [says(ASK, True)], ("ask-1", "resolved"), {"ask-1"}])
 def test_an_entry_that_is_no_object_is_invalid(entry):
-    assert refusal(PAUSED, [says(ASK, True), entry]) == (
+    code, said = refusal(PAUSED, [says(ASK, True), entry])
+    assert (code, said.partition(";")[0]) == (
         "resume_invalid",
-        "resume[1] must be an object",
+        f"resume[1] must be an object, not {type(entry).__name__}",
     )
 
 
@@ -459,9 +463,21 @@ def test_a_resolved_entry_without_an_answer_is_invalid(payload):
 @each("payload", [None, True, "approved", [], [True], 1])
 def test_a_payload_that_is_no_object_is_invalid(payload):
     entry = {"interruptId": "ask-1", "status": "resolved", "payload": payload}
-    assert refusal(PAUSED, [drops(ASK_2), entry]) == (
+    code, said = refusal(PAUSED, [drops(ASK_2), entry])
+    assert (code, said.partition(";")[0]) == (
         "resume_invalid",
-        "resume[1].payload must be an object",
+        f"resume[1].payload must be an object, not {type(payload).__name__}",
+    )
+
+
+@pytest.mark.parametrize("parsed", [SimpleNamespace(interrupt_id="ask-1"), object(), b"{}"])
+@pytest.mark.parametrize("place", ["resume[0]", "resume[0].payload"])
+def test_what_the_host_has_parsed_is_named_with_what_to_pass_instead(place, parsed):
+    entry = {"interruptId": "ask-1", "status": "resolved", "payload": parsed}
+    assert refusal(PAUSED, [entry if place.endswith("payload") else parsed]) == (
+        "resume_invalid",
+        f"{place} must be an object, not {type(parsed).__name__}; "
+        "pass plain dicts, as model_dump(by_alias=True) gives them",
     )
 
 

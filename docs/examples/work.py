@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from ag_ui import core
@@ -19,11 +19,12 @@ from frames import Frames
 from store import By, Change, Claim, HostError, Key, Row, Store, update
 from watch import Watch
 
-from agui_runs import Interrupt, RunRecord, StreamError, TerminalStatus, digest
+from agui_runs import Interrupt, RunRecord, StreamError, digest
 
 Agent: TypeAlias = Callable[[str, list[str]], AsyncIterator[str | Proposal]]
 Tool: TypeAlias = Callable[[Arguments], Awaitable[str]]
 Clock: TypeAlias = Callable[[], datetime]
+Ending: TypeAlias = Literal["cancelled", "failed"]
 
 LOG = logging.getLogger(__name__)
 
@@ -234,7 +235,7 @@ class Work:
 
 
 async def end(
-    host: Host, row: Row, status: TerminalStatus, by: By, failure: dict[str, str] | None = None
+    host: Host, row: Row, status: Ending, by: By, failure: dict[str, str] | None = None
 ) -> Row:
     """End a run, unless it has ended, for then that ending stands."""
     now = host.clock()

@@ -24,7 +24,7 @@ def digest(value: JSONValue) -> str:
     False
     """
     sha256, quoted = _imported()
-    text = _canonical(freeze(value, _ARGUMENT, "value"), quoted)
+    text = _canonical_text(freeze(value, _ARGUMENT, "value"), quoted)
     found: str = sha256(text.encode()).hexdigest()
     return found
 
@@ -38,7 +38,7 @@ def _imported() -> tuple[Callable[[bytes], Any], Callable[[str], str]]:
     return sha256, encode_basestring
 
 
-def _canonical(value: Any, quoted: Callable[[str], str]) -> str:
+def _canonical_text(value: Any, quoted: Callable[[str], str]) -> str:
     kind = type(value)
     if kind is str:
         return quoted(value)
@@ -48,9 +48,11 @@ def _canonical(value: Any, quoted: Callable[[str], str]) -> str:
         # RFC 8785 sorts keys by UTF-16 code units, which for ASCII is Python's own order.
         ascii_keys = "".join(value).isascii()
         keys = sorted(value) if ascii_keys else sorted(value, key=_utf_16)
-        return "{" + ",".join([f"{quoted(k)}:{_canonical(value[k], quoted)}" for k in keys]) + "}"
+        return (
+            "{" + ",".join([f"{quoted(k)}:{_canonical_text(value[k], quoted)}" for k in keys]) + "}"
+        )
     if kind is FrozenList:
-        return "[" + ",".join([_canonical(item, quoted) for item in value]) + "]"
+        return "[" + ",".join([_canonical_text(item, quoted) for item in value]) + "]"
     if kind is float:
         return _number(value)
     return "null" if value is None else "true" if value else "false"

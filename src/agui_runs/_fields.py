@@ -5,11 +5,16 @@ one form that the package keeps, or raises a `ConfigurationError` that names it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import FrozenInstanceError, fields
+from typing import Any, NoReturn, TypeVar
 
 from .errors import ConfigurationError
 
 _Name = TypeVar("_Name", bound=str)
+_Value = TypeVar("_Value")
+
+NOT_ENCODABLE = "holds a lone surrogate, which no store can encode"
+NOT_MADE = "was not made by its constructor or from_storage"
 
 _LONGEST = 80
 _MISSING: Any = object()
@@ -36,13 +41,24 @@ class Where:
     def of(self, name: str) -> str:
         """Return the full name of a value, such as `run record: interrupts[1].expiresAt`."""
         if self.stored:
-            first, *rest = name.split("_")
-            name = first + "".join(word.capitalize() for word in rest)
+            name = stored_key(name)
         return f"{self.subject}: {self.path}.{name}" if self.path else f"{self.subject}: {name}"
 
     def whole(self) -> str:
         """Return the name of the object that the values belong to."""
-        return f"{self.subject}: {self.path or 'the stored value'}"
+        itself = "the stored value" if self.stored else "the value"
+        return f"{self.subject}: {self.path or itself}"
+
+
+def stored_key(name: str) -> str:
+    """Return the key that a field is stored under: that of `expires_at` is `expiresAt`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def stored_keys(cls: Any) -> tuple[str, ...]:
+    """Return the keys that a value of this dataclass is stored under."""
+    return tuple([stored_key(field.name) for field in fields(cls)])
 
 
 def cut(text: str) -> str:
@@ -65,35 +81,32 @@ def kind(value: object) -> str:
 
 def is_encodable(text: str) -> bool:
     """Say whether a store can write the text: no lone surrogate stands in it."""
-    if text.isascii():
-        return True
     try:
-        text.encode()
+        # Of the encodings that refuse a lone surrogate this is the one done soonest.
+        text.encode("utf-16")
     except UnicodeEncodeError:
         return False
     return True
 
 
-def string(value: object, where: Where, name: str) -> str:
-    """Check text that may be empty."""
+def any_text(value: object, where: Where, name: str) -> str:
+    """Check text, which may be empty; its characters stay as given."""
     if type(value) is str and value.isascii():
         return value
     if not isinstance(value, str):
         raise ConfigurationError(f"{where.of(name)} must be a str, not {kind(value)}")
     plain = str.__str__(value)
     if not is_encodable(plain):
-        raise ConfigurationError(
-            f"{where.of(name)} holds a lone surrogate, which no store can encode"
-        )
+        raise ConfigurationError(f"{where.of(name)} {NOT_ENCODABLE}")
     return plain
 
 
-def text(value: object, where: Where, name: str) -> str:
-    """Check text that must say something, such as an id; its characters stay as given."""
+def nonblank_text(value: object, where: Where, name: str) -> str:
+    """Check text that must say something, such as an id."""
     # Nearly every text is plain ASCII that says something, and costs no further call.
-    if type(value) is str and value and value.isascii() and not value.isspace():
+    if type(value) is str and value.isascii() and value and not value.isspace():
         return value
-    plain = string(value, where, name)
+    plain = any_text(value, where, name)
     if not plain or plain.isspace():
         raise ConfigurationError(f"{where.of(name)} must not be blank")
     return plain
@@ -101,16 +114,17 @@ def text(value: object, where: Where, name: str) -> str:
 
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
-    if isinstance(value, str):
-        plain = value if type(value) is str else str.__str__(value)
-        for known in names:
-            if known == plain:
-                return known
-        given = shown(plain)
-    else:
-        given = kind(value)
+    plain = value if type(value) is str else _plain(value)
+    for known in names:
+        if known == plain:
+            return known
+    given = kind(value) if plain is None else shown(plain)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")
+
+
+def _plain(value: object) -> str | None:
+    return str.__str__(value) if isinstance(value, str) else None
 
 
 def first_repeated(ids: Sequence[str]) -> int | None:
@@ -143,3 +157,20 @@ def stored_object(value: object, keys: tuple[str, ...], where: Where) -> dict[st
         raise ConfigurationError(f"{where.whole()} must be a mapping, not {kind(value)}")
     found = {key: get(value, key, _MISSING) for key in keys}
     return {key: item for key, item in found.items() if item is not _MISSING}
+
+
+def refuses_assignment(cls: type[_Value]) -> type[_Value]:
+    """Let a frozen dataclass with slots say what was assigned to, field or not.
+
+    What `dataclass` writes fails with a riddle at a name that is no field, for its `super()`
+    names the class as it was before it got its slots; and it lets nobody else write it.
+    """
+    names = frozenset([field.name for field in fields(cls)])  # type: ignore[arg-type]
+
+    def refuse(self: object, name: str, *_: object) -> NoReturn:
+        problem = "is frozen" if name in names else f"has no field {shown(name)}, and is frozen"
+        raise FrozenInstanceError(f"{cls.__name__} {problem}: make another one instead")
+
+    changed: Any = cls
+    changed.__setattr__ = changed.__delattr__ = refuse
+    return cls

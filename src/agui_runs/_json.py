@@ -2,13 +2,15 @@
 
 `FrozenDict` and `FrozenList` are real dicts and lists, so every encoder takes them
 as they are and they equal their plain counterparts; only changing them is refused.
+Each knows how deep it nests, which is all that a second check would have to find out,
+so what is frozen already is taken as it is, wherever it stands.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias
 
-from ._fields import Where, cut, is_encodable, kind, shown
+from ._fields import NOT_ENCODABLE, Where, cut, is_encodable, kind, shown
 from .errors import ConfigurationError
 
 JSONValue: TypeAlias = (
@@ -22,7 +24,8 @@ MAX_DIGITS = 4300
 """How many digits an int may have: `json` writes no more unless Python is told to."""
 
 TOO_LARGE = 10**MAX_DIGITS
-_TOO_LARGE_BITS = TOO_LARGE.bit_length()
+
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or inside itself"
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
@@ -36,9 +39,15 @@ _refused: Any = _refuse
 class FrozenDict(dict[str, JSONValue]):
     """A JSON object that cannot change; only `freeze` makes one."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
 
-    __init__ = __setitem__ = __delitem__ = __ior__ = _refused
+    depth: int
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # dataclasses.asdict calls the class for a copy, and a copy belongs to the caller.
+        return dict(*args, **kwargs)
+
+    __init__ = __setitem__ = __delitem__ = __ior__ = __setattr__ = __delattr__ = _refused
     clear = pop = popitem = setdefault = update = _refused
 
     def __hash__(self) -> int:  # type: ignore[override]  # A dict can change, so it has none.
@@ -51,15 +60,21 @@ class FrozenDict(dict[str, JSONValue]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen_container, (thaw(self), MAX_DEPTH)
+        return _unpickled, (thaw(self),)
 
 
 class FrozenList(list[JSONValue]):
     """A JSON array that cannot change; only `freeze` makes one."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
+
+    depth: int
+
+    def __new__(cls, *args: Any) -> Any:
+        return list(*args)
 
     __init__ = __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused
+    __setattr__ = __delattr__ = _refused
     append = clear = extend = insert = pop = remove = reverse = sort = _refused
 
     def __hash__(self) -> int:  # type: ignore[override]  # A list can change, so it has none.
@@ -72,24 +87,27 @@ class FrozenList(list[JSONValue]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _frozen_container, (thaw(self), MAX_DEPTH)
+        return _unpickled, (thaw(self),)
 
 
 class _OpenDict(dict[str, JSONValue]):
     """A FrozenDict that is still being written, sealed like a record by its `__class__`."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
 
 
 class _OpenList(list[JSONValue]):
     """A FrozenList that is still being written."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
+
+
+_FROZEN = frozenset({FrozenDict, FrozenList})
 
 
 def freeze(value: object, where: Where, name: str) -> Any:
     """Check a JSON value and return it frozen; what is frozen already stays itself."""
-    if type(value) is FrozenDict or type(value) is FrozenList:
+    if type(value) in _FROZEN and hasattr(value, "depth"):
         return value
     try:
         return _frozen(value, MAX_DEPTH)
@@ -99,7 +117,8 @@ def freeze(value: object, where: Where, name: str) -> Any:
     raise ConfigurationError(problem)
 
 
-_FROZEN = frozenset({FrozenDict, FrozenList})
+def _unpickled(plain: object) -> Any:
+    return freeze(plain, Where("pickle"), "value")
 
 
 def thaw(value: Any) -> Any:
@@ -130,13 +149,109 @@ def _step(place: int | str) -> str:
 
 
 def _frozen(value: object, room: int) -> Any:
-    """Return the frozen form of a value that may nest as deep as there is room."""
+    """Return the frozen form of a value that may nest as deep as there is room.
+
+    A container that is frozen and does not fit is walked like a plain one, to name the place;
+    so is one that was made by force and knows no depth.
+    """
+    if isinstance(value, (list, tuple)):
+        return _frozen_array(value, room)
+    if isinstance(value, Mapping):
+        return _frozen_object(value if type(value) is dict else _plain_keys(value), room)
+    return _plain_scalar(value)
+
+
+def _frozen_object(value: dict[str, Any], room: int) -> Any:
+    """Copy an object whole, then replace in the copy whatever cannot stay as it is."""
+    if not room:
+        raise _NotJSONError(_TOO_DEEP)
+    frozen: Any = _OpenDict(value)
+    depth = 0
+    for key, item in frozen.items():
+        if type(key) is not str or not (key.isascii() or is_encodable(key)):
+            return _frozen_object(_plain_keys(frozen), room)
+        # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
+        what = type(item)
+        if what is str:
+            if item.isascii() or is_encodable(item):
+                continue
+        elif what is int:
+            if -999_999_999 <= item <= 999_999_999:
+                continue
+        elif what is float:
+            if -1e300 <= item <= 1e300:
+                continue
+        elif what is bool or item is None:
+            continue
+        try:
+            if what is dict:
+                child = frozen[key] = _frozen_object(item, room - 1)
+            elif what is list:
+                child = frozen[key] = _frozen_array(item, room - 1)
+            elif what in _FROZEN and getattr(item, "depth", MAX_DEPTH) < room:
+                child = item
+            else:
+                child = frozen[key] = _frozen(item, room - 1)
+                if type(child) not in _FROZEN:
+                    continue
+        except _NotJSONError as refusal:
+            refusal.places.append(key)
+            raise
+        if child.depth > depth:
+            depth = child.depth
+    frozen.depth = depth + 1
+    frozen.__class__ = FrozenDict
+    return frozen
+
+
+def _frozen_array(value: Iterable[Any], room: int) -> Any:
+    """Copy an array in the same way; the loop is written twice, for it takes all the time."""
+    if not room:
+        raise _NotJSONError(_TOO_DEEP)
+    frozen: Any = _OpenList(value)
+    depth = 0
+    for index, item in enumerate(frozen):
+        what = type(item)
+        if what is str:
+            if item.isascii() or is_encodable(item):
+                continue
+        elif what is int:
+            if -999_999_999 <= item <= 999_999_999:
+                continue
+        elif what is float:
+            if -1e300 <= item <= 1e300:
+                continue
+        elif what is bool or item is None:
+            continue
+        try:
+            if what is dict:
+                child = frozen[index] = _frozen_object(item, room - 1)
+            elif what is list:
+                child = frozen[index] = _frozen_array(item, room - 1)
+            elif what in _FROZEN and getattr(item, "depth", MAX_DEPTH) < room:
+                child = item
+            else:
+                child = frozen[index] = _frozen(item, room - 1)
+                if type(child) not in _FROZEN:
+                    continue
+        except _NotJSONError as refusal:
+            refusal.places.append(index)
+            raise
+        if child.depth > depth:
+            depth = child.depth
+    frozen.depth = depth + 1
+    frozen.__class__ = FrozenList
+    return frozen
+
+
+def _plain_scalar(value: object) -> Any:
+    """Check a scalar; one of a subclass, such as an enum's member, becomes plain."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         plain = str.__str__(value)
         if not is_encodable(plain):
-            raise _NotJSONError("text holds a lone surrogate, which no store can encode")
+            raise _NotJSONError(f"text {NOT_ENCODABLE}")
         return plain
     if isinstance(value, int):
         number = int.__int__(value)
@@ -148,53 +263,7 @@ def _frozen(value: object, room: int) -> Any:
         if not isfinite(real):
             raise _NotJSONError("a float that is not finite is not a JSON value")
         return real
-    if isinstance(value, (dict, list, tuple, Mapping)):
-        return _frozen_container(value, room)
     raise _NotJSONError(f"{kind(value)} is not a JSON value")
-
-
-def _frozen_container(value: list[Any] | tuple[Any, ...] | Mapping[Any, Any], room: int) -> Any:
-    """Copy a container whole, then replace in the copy whatever cannot stay as it is."""
-    if not room:
-        raise _NotJSONError(f"nested deeper than {MAX_DEPTH} levels, or inside itself")
-    frozen: Any
-    sealed: type
-    places: Iterable[tuple[Any, Any]]
-    if type(value) is not dict and isinstance(value, (list, tuple)):
-        sealed, frozen = FrozenList, _OpenList(value)
-        places = enumerate(frozen)
-    else:
-        plain = type(value) is dict or type(value) is FrozenDict
-        sealed, frozen = FrozenDict, _OpenDict(value if plain else _plain_keys(value))
-        for key in frozen:
-            if type(key) is not str or not key.isascii():
-                frozen = _OpenDict(_plain_keys(frozen))
-                break
-        places = frozen.items()
-    for place, item in places:
-        # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
-        what = type(item)
-        if what is str:
-            if item.isascii() or is_encodable(item):
-                continue
-        elif what is int:
-            if item.bit_length() < _TOO_LARGE_BITS:
-                continue
-        elif what is float:
-            if isfinite(item):
-                continue
-        elif item is None or what is bool:
-            continue
-        try:
-            if what is dict or what is list:
-                frozen[place] = _frozen_container(item, room - 1)
-            else:
-                frozen[place] = _frozen(item, room - 1)
-        except _NotJSONError as refusal:
-            refusal.places.append(place)
-            raise
-    frozen.__class__ = sealed
-    return frozen
 
 
 def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
@@ -205,9 +274,7 @@ def _plain_keys(mapping: Mapping[Any, Any]) -> dict[str, Any]:
             raise _NotJSONError(f"a key must be a str, not {kind(key)}")
         name = str.__str__(key)
         if not is_encodable(name):
-            raise _NotJSONError(
-                f"the key {shown(name)} holds a lone surrogate, which no store can encode"
-            )
+            raise _NotJSONError(f"the key {shown(name)} {NOT_ENCODABLE}")
         if name in plain:
             raise _NotJSONError(f"two keys are the same text {shown(name)}")
         try:

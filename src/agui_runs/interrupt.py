@@ -2,10 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias, final
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, TypeAlias, cast, final
 
-from ._fields import Where, one_of, shown, stored_object, string, text
+from ._fields import (
+    NOT_MADE,
+    Where,
+    any_text,
+    nonblank_text,
+    one_of,
+    refuses_assignment,
+    shown,
+    stored_keys,
+    stored_object,
+)
+from ._pydantic import pydantic_schema
 from ._time import from_text, to_text_or_none, to_wire, utc
 from .errors import ConfigurationError, StreamError
 
@@ -14,20 +25,10 @@ InterruptStatus: TypeAlias = Literal["pending", "approved", "denied", "cancelled
 
 _ARGUMENT = Where("interrupt")
 _STORED = Where("interrupt", stored=True)
-_STORED_KEYS = (
-    "id",
-    "toolCallId",
-    "argumentsDigest",
-    "reason",
-    "status",
-    "expiresAt",
-    "message",
-    "decidedAt",
-    "createdAt",
-)
 
 
 @final
+@refuses_assignment
 @dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class Interrupt:
     """One request for the approval of one tool call, and the answer to it.
@@ -72,8 +73,10 @@ class Interrupt:
     decided_at: datetime | None
     created_at: datetime | None
 
-    def __init__(
-        self,
+    # The constructor is written out, because the one that a frozen dataclass gets pays dearly
+    # for each field. It is `__new__`, so that no Interrupt exists before it is whole.
+    def __new__(
+        cls,
         *,
         id: str,
         tool_call_id: str,
@@ -84,12 +87,8 @@ class Interrupt:
         status: InterruptStatus = PENDING,
         decided_at: datetime | None = None,
         created_at: datetime | None = None,
-    ) -> None:
-        # Written out, because the one that a frozen dataclass gets pays dearly for each field.
-        if hasattr(self, "id"):
-            raise TypeError("Interrupt is frozen: make another one instead of calling __init__")
-        new: Any = self
-        object.__setattr__(self, "__class__", _OpenInterrupt)
+    ) -> "Interrupt":
+        new: Any = _OpenInterrupt()
         new.id = id
         new.tool_call_id = tool_call_id
         new.arguments_digest = arguments_digest
@@ -99,10 +98,14 @@ class Interrupt:
         new.status = status
         new.decided_at = decided_at
         new.created_at = created_at
-        _checked(new, _ARGUMENT)
+        return _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Interrupt is final: hold one instead of extending it")
+
+    def __post_init__(self) -> None:
+        # Called by what fills in the fields of a dataclass past its constructor, as msgspec does.
+        raise TypeError("Interrupt is made by its constructor or from_storage, not field by field")
 
     @classmethod
     def create(
@@ -168,35 +171,34 @@ class Interrupt:
     @property
     def is_pending(self) -> bool:
         """Whether nobody has answered yet; an expired request may still be pending."""
-        return self.status == self.PENDING
+        return self.status == "pending"
 
     @property
     def is_decided(self) -> bool:
         """Whether an answer stands: approved, denied or cancelled."""
-        return self.status != self.PENDING
+        return self.status != "pending"
 
     @property
     def is_approved(self) -> bool:
         """Whether the answer is yes."""
-        return self.status == self.APPROVED
+        return self.status == "approved"
 
     @property
     def is_denied(self) -> bool:
         """Whether the answer is no."""
-        return self.status == self.DENIED
+        return self.status == "denied"
 
     @property
     def is_cancelled(self) -> bool:
         """Whether the request was withdrawn without a yes or no."""
-        return self.status == self.CANCELLED
+        return self.status == "cancelled"
 
     def is_expired(self, now: datetime) -> bool:
         """Say whether `now`, an aware time, is at or past the expiry.
 
         Raises `ConfigurationError` where `now` is not an aware datetime.
         """
-        now = utc(now, _ARGUMENT, "now")
-        return self.expires_at is not None and now >= self.expires_at
+        return self._has_expired(utc(now, _ARGUMENT, "now"))
 
     def is_answerable(self, now: datetime) -> bool:
         """Say whether it can still be approved or denied: pending, and not expired at `now`."""
@@ -221,19 +223,46 @@ class Interrupt:
         decision = one_of(decision, self.DECISIONS, _ARGUMENT, "decision")
         now = utc(now, _ARGUMENT, "now")
         self._refuse_answer(decision, now)
-        new: Any = _OpenInterrupt()
-        new.id = self.id
-        new.tool_call_id = self.tool_call_id
-        new.arguments_digest = self.arguments_digest
-        new.expires_at = self.expires_at
-        new.reason = self.reason
-        new.message = self.message
+        new = self._open()
         new.status = decision
         new.decided_at = now
-        new.created_at = self.created_at
         new.__class__ = Interrupt
         decided: Interrupt = new
         return decided
+
+    def _answered_by(self, other: "Interrupt") -> "Interrupt":
+        """Return the copy of this interrupt that carries its answer, or itself where none is new.
+
+        It is for `RunRecord.replace_interrupt`, which says what is refused.
+        """
+        if not (
+            self.id == other.id
+            and self.tool_call_id == other.tool_call_id
+            and self.arguments_digest == other.arguments_digest
+            and self.expires_at == other.expires_at
+            and self.reason == other.reason
+            and self.message == other.message
+            and self.created_at == other.created_at
+        ):
+            raise StreamError(
+                "interrupt_changed",
+                f"interrupt {shown(self.id)} is not the request that was asked about; "
+                "raise a new interrupt for a changed one",
+            )
+        if self.status == other.status and self.decided_at == other.decided_at:
+            return self
+        # What `decide` has made of this very request looks like this, and needs no second look.
+        if (
+            other.status not in self.DECISIONS
+            or type(other.decided_at) is not datetime
+            or other.decided_at.tzinfo is not UTC
+            or other.expires_at is not self.expires_at
+            or other.created_at is not self.created_at
+        ):
+            other = other._rechecked()
+        # A pending copy of a pending request would be equal to it, so this one has its time.
+        self._refuse_answer(other.status, cast(datetime, other.decided_at))
+        return other
 
     def _refuse_answer(self, decision: str, at: datetime) -> None:
         """Raise `StreamError` where this interrupt may not take that decision at that time.
@@ -245,11 +274,14 @@ class Interrupt:
                 "interrupt_decided",
                 f"interrupt {shown(self.id)} is already {self.status}; that decision stands",
             )
-        if decision != "cancelled" and self.expires_at is not None and at >= self.expires_at:
+        if decision != "cancelled" and self._has_expired(at):
             raise StreamError(
                 "interrupt_expired",
                 f"interrupt {shown(self.id)} has expired; it can only be cancelled",
             )
+
+    def _has_expired(self, at: datetime) -> bool:
+        return self.expires_at is not None and at >= self.expires_at
 
     def to_protocol(self) -> dict[str, str]:
         """Return the AG-UI 1.0 `Interrupt` object for the wire.
@@ -300,6 +332,22 @@ class Interrupt:
         stored["createdAt"] = to_text_or_none(self.created_at)
         return stored
 
+    def __copy__(self) -> "Interrupt":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Interrupt":
+        return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> dict[str, Any]:
+        return pydantic_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: object, handler: object) -> dict[str, Any]:
+        from ._schema import interrupt_schema
+
+        return interrupt_schema()
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle comes back through the same door as a row, and is checked there.
         return Interrupt.from_storage, (self.to_storage(),)
@@ -310,20 +358,32 @@ class Interrupt:
     def __repr__(self) -> str:
         return (
             f"Interrupt(id={self.id!r}, tool_call_id={self.tool_call_id!r}, "
-            f"reason={self.reason!r}, status={self.status!r})"
+            f"reason={self.reason!r}, status={self.status!r}, "
+            f"expires_at={to_text_or_none(self.expires_at)!r}, "
+            f"decided_at={to_text_or_none(self.decided_at)!r}, "
+            f"created_at={to_text_or_none(self.created_at)!r})"
         )
 
-    def _asks_the_same(self, other: "Interrupt") -> bool:
-        """Say whether the other one may differ from this one in nothing but its answer."""
-        return (
-            self.id == other.id
-            and self.tool_call_id == other.tool_call_id
-            and self.arguments_digest == other.arguments_digest
-            and self.expires_at == other.expires_at
-            and self.reason == other.reason
-            and self.message == other.message
-            and self.created_at == other.created_at
-        )
+    def _open(self) -> Any:
+        new: Any = _OpenInterrupt()
+        new.id = self.id
+        new.tool_call_id = self.tool_call_id
+        new.arguments_digest = self.arguments_digest
+        new.expires_at = self.expires_at
+        new.reason = self.reason
+        new.message = self.message
+        new.status = self.status
+        new.decided_at = self.decided_at
+        new.created_at = self.created_at
+        return new
+
+    def _rechecked(self, where: Where = _ARGUMENT) -> "Interrupt":
+        """Return the interrupt as the checks make it; `object.__setattr__` gets past them."""
+        try:
+            new = self._open()
+        except AttributeError:
+            raise ConfigurationError(f"{where.whole()} {NOT_MADE}") from None
+        return _checked(new, where)
 
 
 class _OpenInterrupt:
@@ -337,17 +397,20 @@ class _OpenInterrupt:
     __slots__ = Interrupt.__slots__
 
 
+_STORED_KEYS = stored_keys(Interrupt)
+
+
 def _checked(new: Any, where: Where) -> Interrupt:
     """Check an open interrupt, bring its fields into their kept form, and seal it."""
     moment = from_text if where.stored else utc
-    new.id = text(new.id, where, "id")
-    new.tool_call_id = text(new.tool_call_id, where, "tool_call_id")
-    new.arguments_digest = text(new.arguments_digest, where, "arguments_digest")
+    new.id = nonblank_text(new.id, where, "id")
+    new.tool_call_id = nonblank_text(new.tool_call_id, where, "tool_call_id")
+    new.arguments_digest = nonblank_text(new.arguments_digest, where, "arguments_digest")
     if new.expires_at is not None:
         new.expires_at = moment(new.expires_at, where, "expires_at")
-    new.reason = text(new.reason, where, "reason")
+    new.reason = nonblank_text(new.reason, where, "reason")
     if new.message is not None:
-        new.message = string(new.message, where, "message")
+        new.message = any_text(new.message, where, "message")
     new.status = one_of(new.status, Interrupt.STATUSES, where, "status")
     if new.decided_at is not None:
         new.decided_at = moment(new.decided_at, where, "decided_at")

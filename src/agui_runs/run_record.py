@@ -8,10 +8,22 @@ interrupt, which goes from pending to its decision, once.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, TypeAlias, cast, final
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, cast, final
 
-from ._fields import Where, first_repeated, kind, one_of, shown, stored_object, text
+from ._fields import (
+    NOT_MADE,
+    Where,
+    first_repeated,
+    kind,
+    nonblank_text,
+    one_of,
+    refuses_assignment,
+    shown,
+    stored_keys,
+    stored_object,
+)
 from ._json import MAX_DIGITS, TOO_LARGE, JSONValue, freeze, thaw
+from ._pydantic import pydantic_schema
 from ._resume import read_resume
 from ._time import from_text, to_text, utc
 from .errors import ConfigurationError, StreamError
@@ -24,22 +36,21 @@ TerminalStatus: TypeAlias = Literal["succeeded", "interrupted", "cancelled", "fa
 
 _ARGUMENT = Where("run record")
 _STORED = Where("run record", stored=True)
-_STORED_KEYS = (
-    "scope",
-    "threadId",
-    "runId",
-    "digest",
-    "status",
-    "sequence",
-    "snapshot",
-    "failure",
-    "interrupts",
-    "createdAt",
-    "updatedAt",
-)
+
+
+class Failure(TypedDict):
+    """What a failed record holds: a message and a code that the host chose to show."""
+
+    message: str
+    code: str | None
+
+
+# How AG-UI 1.0 names the ways in which a run ends, but for the failure, which is an event.
+_OUTCOMES = {"succeeded": "success", "interrupted": "interrupt", "cancelled": "cancelled"}
 
 
 @final
+@refuses_assignment
 @dataclass(init=False, frozen=True, slots=True, kw_only=True, repr=False)
 class RunRecord:
     """The authoritative progress of one reserved run.
@@ -85,13 +96,14 @@ class RunRecord:
     created_at: datetime
     status: RunStatus
     sequence: int
-    snapshot: JSONValue
+    snapshot: Any
     interrupts: tuple[Interrupt, ...]
-    failure: Mapping[str, str | None] | None
+    failure: Failure | None
     updated_at: datetime
 
-    def __init__(
-        self,
+    # Written out, and `__new__`, as that of Interrupt is.
+    def __new__(
+        cls,
         *,
         scope: str,
         thread_id: str,
@@ -102,14 +114,10 @@ class RunRecord:
         sequence: int = 0,
         snapshot: JSONValue = None,
         interrupts: Iterable[Interrupt] = (),
-        failure: Mapping[str, str | None] | None = None,
+        failure: Failure | Mapping[str, str | None] | None = None,
         updated_at: datetime | None = None,
-    ) -> None:
-        # Written out, as that of Interrupt is.
-        if hasattr(self, "scope"):
-            raise TypeError("RunRecord is frozen: make another one instead of calling __init__")
-        new: Any = self
-        object.__setattr__(self, "__class__", _OpenRecord)
+    ) -> "RunRecord":
+        new: Any = _OpenRecord()
         new.scope = scope
         new.thread_id = thread_id
         new.run_id = run_id
@@ -121,10 +129,14 @@ class RunRecord:
         new.interrupts = interrupts
         new.failure = failure
         new.updated_at = created_at if updated_at is None else updated_at
-        _checked(new, _ARGUMENT)
+        return _checked(new, _ARGUMENT)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("RunRecord is final: hold one instead of extending it")
+
+    def __post_init__(self) -> None:
+        # Called by what fills in the fields of a dataclass past its constructor, as msgspec does.
+        raise TypeError("RunRecord is made by its constructor or from_storage, not field by field")
 
     @classmethod
     def from_storage(cls, stored: Mapping[str, object]) -> "RunRecord":
@@ -168,12 +180,12 @@ class RunRecord:
     @property
     def is_started(self) -> bool:
         """Whether the run is under way: started, and not ended."""
-        return self.status == self.STARTED
+        return self.status == "started"
 
     @property
     def is_interrupted(self) -> bool:
         """Whether the run ended by asking for approval, answered or not."""
-        return self.status == self.INTERRUPTED
+        return self.status == "interrupted"
 
     @property
     def is_terminal(self) -> bool:
@@ -205,10 +217,10 @@ class RunRecord:
         now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
         self._refuse_ended()
-        if self.status == self.STARTED:
+        if self.status == "started":
             return self
         new = self._open()
-        new.status = self.STARTED
+        new.status = "started"
         new.snapshot = state
         new.updated_at = now
         return _sealed(new)
@@ -228,7 +240,7 @@ class RunRecord:
         if self.status != "started":
             self._refuse_ended()
         sequence = self.sequence + 1
-        if sequence > 999_999_999:  # Only so late a number can be one too long to write.
+        if sequence >= TOO_LARGE:
             _counted(sequence, _ARGUMENT)
         new: Any = _OpenRecord()
         new.scope = self.scope
@@ -264,17 +276,17 @@ class RunRecord:
             return self
         self._refuse_ended()
         new = self._open()
-        new.status = self.INTERRUPTED
+        new.status = "interrupted"
         new.interrupts = raised
         new.updated_at = now
         return _sealed(new)
 
     def finish(
         self,
-        status: TerminalStatus,
+        status: Literal["succeeded", "cancelled", "failed"],
         *,
         now: datetime,
-        failure: Mapping[str, str | None] | None = None,
+        failure: Failure | Mapping[str, str | None] | None = None,
     ) -> "RunRecord":
         """Return the record ended with this status; there is no default outcome.
 
@@ -284,19 +296,19 @@ class RunRecord:
         its own method, `interrupted`. Raises `StreamError("run_ended")` on a record
         that ended in another way.
         """
-        status = one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status")
+        ending = one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status")
         now = utc(now, _ARGUMENT, "now")
-        failure = _failure(failure, status, _ARGUMENT)
-        if self.status == status:
+        kept = _failure(failure, ending, _ARGUMENT)
+        if self.status == ending:
             return self
         self._refuse_ended()
-        if status == self.INTERRUPTED:
+        if ending == "interrupted":
             raise ConfigurationError(
                 f"{_ARGUMENT.of('status')} 'interrupted' needs interrupts: call interrupted()"
             )
         new = self._open()
-        new.status = status
-        new.failure = failure
+        new.status = ending
+        new.failure = kept
         new.updated_at = now
         return _sealed(new)
 
@@ -314,27 +326,24 @@ class RunRecord:
                 f"{_ARGUMENT.of('decided')} must be an Interrupt, not {kind(decided)}"
             )
         now = utc(now, _ARGUMENT, "now")
-        for place, held in enumerate(self.interrupts):
-            if held.id == decided.id:
-                index = place
-                break
-        else:
-            raise ConfigurationError(
-                f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
-                f"not {shown(decided.id)}"
-            )
-        if not held._asks_the_same(decided):
-            raise StreamError(
-                "interrupt_changed",
-                f"interrupt {shown(held.id)} is not the request that was asked about; "
-                "raise a new interrupt for a changed one",
-            )
-        if held.status == decided.status and held.decided_at == decided.decided_at:
+        try:
+            wanted = decided.id
+            for index, held in enumerate(self.interrupts):  # noqa: B007  Read after the loop.
+                if held.id == wanted:
+                    answered = held._answered_by(decided)
+                    break
+            else:
+                unknown = shown(decided._rechecked().id)
+                raise ConfigurationError(
+                    f"{_ARGUMENT.of('decided')} must answer an interrupt that this run holds, "
+                    f"not {unknown}"
+                )
+        except AttributeError:
+            raise ConfigurationError(f"{_ARGUMENT.of('decided')} {NOT_MADE}") from None
+        if answered is held:
             return self
-        # A pending copy of a pending request would be equal to it, so this one has its time.
-        held._refuse_answer(decided.status, cast(datetime, decided.decided_at))
         interrupts = list(self.interrupts)
-        interrupts[index] = decided
+        interrupts[index] = answered
         new = self._open()
         new.interrupts = tuple(interrupts)
         new.updated_at = now
@@ -406,16 +415,14 @@ class RunRecord:
                 "run_not_ended",
                 f"run {shown(self.run_id)} is {self.status}; it has no ending to replay yet",
             )
-        if self.status == self.FAILED:
+        if self.status == "failed":
             failure = self.failure or {"message": "The run failed."}
             said = {key: value for key, value in failure.items() if value is not None}
             return {"type": "RUN_ERROR", **said}
-        outcome: dict[str, Any] = {"type": "cancelled"}
-        if self.status == self.SUCCEEDED:
-            outcome = {"type": "success"}
-        elif self.status == self.INTERRUPTED:
+        outcome: dict[str, Any] = {"type": _OUTCOMES[self.status]}
+        if self.status == "interrupted":
             asked = self.pending_interrupts or self.interrupts
-            outcome = {"type": "interrupt", "interrupts": [each.to_protocol() for each in asked]}
+            outcome["interrupts"] = [each.to_protocol() for each in asked]
         return {
             "type": "RUN_FINISHED",
             "threadId": self.thread_id,
@@ -453,6 +460,22 @@ class RunRecord:
             "updatedAt": to_text(self.updated_at),
         }
 
+    def __copy__(self) -> "RunRecord":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "RunRecord":
+        return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> dict[str, Any]:
+        return pydantic_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: object, handler: object) -> dict[str, Any]:
+        from ._schema import run_record_schema
+
+        return run_record_schema()
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle comes back through the same door as a row, and is checked there.
         return RunRecord.from_storage, (self.to_storage(),)
@@ -461,10 +484,12 @@ class RunRecord:
         raise TypeError("RunRecord is frozen: its pickles load through from_storage")
 
     def __repr__(self) -> str:
-        waiting = f", pending_interrupts={len(self.pending_interrupts)}" if self.interrupts else ""
+        more = f", pending_interrupts={len(self.pending_interrupts)}" if self.interrupts else ""
+        if self.failure is not None:
+            more = f", code={self.failure['code']!r}"
         return (
             f"RunRecord(scope={self.scope!r}, thread_id={self.thread_id!r}, "
-            f"run_id={self.run_id!r}, status={self.status!r}, sequence={self.sequence}{waiting})"
+            f"run_id={self.run_id!r}, status={self.status!r}, sequence={self.sequence}{more})"
         )
 
     def _refuse_ended(self) -> None:
@@ -489,6 +514,14 @@ class RunRecord:
         new.updated_at = self.updated_at
         return new
 
+    def _rechecked(self) -> "RunRecord":
+        """Return the record as the checks make it, as that of Interrupt does."""
+        try:
+            new = self._open()
+        except AttributeError:
+            raise ConfigurationError(f"{_ARGUMENT.whole()} {NOT_MADE}") from None
+        return _checked(new, _ARGUMENT)
+
 
 class _OpenRecord:
     """A RunRecord that is still being written, as `_OpenInterrupt` is for an Interrupt.
@@ -501,6 +534,9 @@ class _OpenRecord:
     __slots__ = RunRecord.__slots__
 
 
+_STORED_KEYS = stored_keys(RunRecord)
+
+
 def _sealed(new: Any) -> RunRecord:
     new.__class__ = RunRecord
     sealed: RunRecord = new
@@ -510,10 +546,10 @@ def _sealed(new: Any) -> RunRecord:
 def _checked(new: Any, where: Where) -> RunRecord:
     """Check an open record, bring its fields into their kept form, and seal it."""
     moment = from_text if where.stored else utc
-    new.scope = text(new.scope, where, "scope")
-    new.thread_id = text(new.thread_id, where, "thread_id")
-    new.run_id = text(new.run_id, where, "run_id")
-    new.digest = text(new.digest, where, "digest")
+    new.scope = nonblank_text(new.scope, where, "scope")
+    new.thread_id = nonblank_text(new.thread_id, where, "thread_id")
+    new.run_id = nonblank_text(new.run_id, where, "run_id")
+    new.digest = nonblank_text(new.digest, where, "digest")
     new.created_at = moment(new.created_at, where, "created_at")
     new.status = one_of(new.status, RunRecord.STATUSES, where, "status")
     new.sequence = _counted(new.sequence, where)
@@ -550,34 +586,34 @@ def _interrupts(value: object, where: Where) -> tuple[Interrupt, ...]:
     """Check the interrupts of one run: each of them whole, and no id twice."""
     if type(value) in (list, tuple) and not value:
         return ()
+    read = []
+    inside = where.at("")  # One for all of them: it is looked at only by a refusal.
     if where.stored:
         if not isinstance(value, (list, tuple)):
             raise ConfigurationError(f"{where.of('interrupts')} must be a list, not {kind(value)}")
-        read = []
-        inside = where.at("")  # One for all of them: it is looked at only by a refusal.
         for index, stored in enumerate(value):
             inside.path = f"interrupts[{index}]"
             read.append(Interrupt._from_storage(stored, inside))
-        interrupts = tuple(read)
     else:
         # A mapping or a text is iterable too, and never what the caller means.
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise ConfigurationError(
                 f"{where.of('interrupts')} must be an iterable of Interrupts, not {kind(value)}"
             )
-        interrupts = tuple(value)
-        for index, interrupt in enumerate(interrupts):
+        for index, interrupt in enumerate(value):
+            inside.path = f"interrupts[{index}]"
             if not isinstance(interrupt, Interrupt):
                 raise ConfigurationError(
-                    f"{where.of('interrupts')}[{index}] must be an Interrupt, not {kind(interrupt)}"
+                    f"{inside.whole()} must be an Interrupt, not {kind(interrupt)}"
                 )
-    ids = [interrupt.id for interrupt in interrupts]
+            read.append(interrupt._rechecked(inside))
+    ids = [interrupt.id for interrupt in read]
     repeated = first_repeated(ids)
     if repeated is not None:
         raise ConfigurationError(
             f"{where.of('interrupts')}[{repeated}] repeats the id {shown(ids[repeated])}"
         )
-    return interrupts
+    return tuple(read)
 
 
 def _failure(value: object, status: str, where: Where) -> Any:
@@ -597,11 +633,11 @@ def _failure(value: object, status: str, where: Where) -> Any:
             )
     if "message" not in row:
         raise ConfigurationError(f"{inside.of('message')} is missing")
-    message = text(row["message"], inside, "message")
+    message = nonblank_text(row["message"], inside, "message")
     code = row.get("code")
     if code is not None:
-        code = text(code, inside, "code")
-    if status != RunRecord.FAILED:
+        code = nonblank_text(code, inside, "code")
+    if status != "failed":
         raise ConfigurationError(
             f"{inside.whole()} belongs to a failed run, but the status is {status!r}"
         )

@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import time
 from typing import Any
 
 import measure
 import rfc8785
 import workloads
+from floor import bare_advance
 from measure import Times
-from peers import MSGSPEC_FROZEN, OURS, PEERS, PLAIN, PYDANTIC, Peer, camel
+from peers import MSGSPEC_FROZEN, OURS, PEERS, PLAIN, PYDANTIC, TYPES_ONLY, Peer, camel
 
 import agui_runs
 
@@ -25,6 +27,8 @@ class Scale:
     def __init__(self, *, quick: bool) -> None:
         self.rounds = 2 if quick else 25
         self.seconds = 0.0001 if quick else 0.002
+        self.messages = 10 if quick else 1_000
+        self.successive = 10 if quick else 1_000
         self.events = 100 if quick else 10_000
         self.records = 200 if quick else 100_000
         self.processes = 1 if quick else 15
@@ -68,7 +72,7 @@ def live(peer: Peer, row: dict[str, Any]) -> dict[str, Any]:
     No live record of ours holds interrupts. It is put past the rule here, only to show
     that `advance` does not look at them.
     """
-    if peer is not OURS:
+    if peer not in (OURS, TYPES_ONLY):
         return names(peer, {**row, "status": "started"})
     known = names(peer, row)
     object.__setattr__(known["record"], "status", "started")
@@ -139,6 +143,75 @@ def operations(scale: Scale) -> dict[str, Any]:
             "W3 without interrupts": ("record.advance(now=now)", live(OURS, plain)),
         },
     )
+    known = {**names(OURS, workloads.stored(0, 0)), "bare_advance": bare_advance}
+    assert bare_advance(known["record"], workloads.NOW) == known["record"].advance(
+        now=workloads.NOW
+    )
+    found["advance, bare"] = compared(
+        scale,
+        {
+            "agui_runs": ("record.advance(now=now)", known),
+            "bare": ("bare_advance(record, now)", known),
+        },
+    )
+    return found
+
+
+def sharing(scale: Scale) -> dict[str, Any]:
+    """Time what a host does with a snapshot of which most is the last one, and its memory."""
+    state = workloads.snapshot(workloads.SIZES["W3"][0])
+    messages = [workloads.message(index) for index in range(scale.messages)]
+    one_more = workloads.message(scale.messages)
+    known = {
+        "run": names(OURS, {**workloads.stored(0, 0), "snapshot": state})["record"],
+        "talk": names(OURS, {**workloads.stored(0, 0), "snapshot": messages})["record"],
+        "now": workloads.NOW,
+        "whole": {**state, "step": 7},
+        "whole_talk": [*messages, one_more],
+        "one_more": one_more,
+    }
+    found = {
+        "one key": compared(
+            scale,
+            {
+                "shared": ("run.advance(now=now, snapshot={**run.snapshot, 'step': 7})", known),
+                "whole": ("run.advance(now=now, snapshot=whole)", known),
+            },
+        ),
+        "one message": compared(
+            scale,
+            {
+                "shared": ("talk.advance(now=now, snapshot=[*talk.snapshot, one_more])", known),
+                "whole": ("talk.advance(now=now, snapshot=whole_talk)", known),
+            },
+        ),
+    }
+    run = names(OURS, workloads.stored(0, 0))["record"].advance(now=workloads.NOW, snapshot={})
+    begun = time.process_time()
+    records = [run]
+    while len(records) < 5_000:
+        try:
+            twice = {"history": [run.snapshot, run.snapshot]}
+            run = run.advance(now=workloads.NOW, snapshot=twice)
+        except agui_runs.ConfigurationError:
+            break
+        records.append(run)
+    found["chain"] = {"records": len(records), "taken": time.process_time() - begun}
+    first = known["run"]
+
+    def successive(count: int) -> float:
+        def make() -> list[Any]:
+            run = first.advance(now=workloads.NOW, snapshot=json.loads(json.dumps(state)))
+            kept = [run]
+            for step in range(1, count):
+                run = run.advance(now=workloads.NOW, snapshot={**run.snapshot, "step": step})
+                kept.append(run)
+            return kept
+
+        return measure.bytes_each(make, 1)
+
+    one, many = successive(1), successive(scale.successive)
+    found["memory"] = {"one": one, "many": many, "ratio": many / one}
     return found
 
 
@@ -323,7 +396,13 @@ def growth(scale: Scale) -> dict[str, Any]:
     return found
 
 
-FAST = {"operations": operations, "answers": answers, "digests": digests, "flat": flat}
+FAST = {
+    "operations": operations,
+    "sharing": sharing,
+    "answers": answers,
+    "digests": digests,
+    "flat": flat,
+}
 """Measured in three processes."""
 
 SLOW = {"whole_run": whole_run, "memory": memory, "importing": importing, "growth": growth}

@@ -25,6 +25,7 @@ import msgspec
 import pydantic
 import pydantic.alias_generators
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from floor import types_only
 
 import agui_runs
 from agui_runs import _fields, _json
@@ -165,6 +166,13 @@ OURS = Peer(
     interrupt=agui_runs.Interrupt,
     load="Record.from_storage(row)",
     store="record.to_storage()",
+)
+
+TYPES_ONLY = dataclasses.replace(
+    OURS,
+    name="types only",
+    record=types_only.RunRecord,
+    interrupt=types_only.Interrupt,
 )
 
 
@@ -690,4 +698,4 @@ PLAIN = Peer(
     store="record.to_dict()",
 )
 
-PEERS = (OURS, PYDANTIC, MSGSPEC, MSGSPEC_FROZEN, ATTRS, MASHUMARO, PLAIN)
+PEERS = (OURS, TYPES_ONLY, PYDANTIC, MSGSPEC, MSGSPEC_FROZEN, ATTRS, MASHUMARO, PLAIN)

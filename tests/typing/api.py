@@ -6,7 +6,7 @@ found: where it is not, the unused comment is the error.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, assert_never, assert_type
+from typing import Any, Literal, TypedDict, assert_never, assert_type
 
 from agui_runs import (
     AguiRunsError,
@@ -21,6 +21,7 @@ from agui_runs import (
     TerminalStatus,
     digest,
 )
+from agui_runs.run_record import Failure
 
 
 def interrupt(ask: Interrupt, now: datetime, row: Mapping[str, object]) -> None:
@@ -83,9 +84,9 @@ def record(run: RunRecord, ask: Interrupt, now: datetime, row: dict[str, Any]) -
     assert_type(run.created_at, datetime)
     assert_type(run.status, RunStatus)
     assert_type(run.sequence, int)
-    assert_type(run.snapshot, JSONValue)
+    assert_type(run.snapshot, Any)
     assert_type(run.interrupts, tuple[Interrupt, ...])
-    assert_type(run.failure, Mapping[str, str | None] | None)
+    assert_type(run.failure, Failure | None)
     assert_type(run.updated_at, datetime)
     assert_type(run.key, tuple[str, str, str])
     assert_type(run.is_started, bool)
@@ -101,9 +102,28 @@ def record(run: RunRecord, ask: Interrupt, now: datetime, row: dict[str, Any]) -
     assert_type(run.finish("failed", now=now, failure={"message": "m", "code": None}), RunRecord)
     assert_type(run.replace_interrupt(ask, now=now), RunRecord)
     assert_type(run.answer([], now=now), RunRecord)
+    failure = {"message": "Down"}
+    assert_type(run.finish("failed", now=now, failure=failure), RunRecord)
+    if ended := run.failure:
+        assert_type(run.finish("failed", now=now, failure=ended), RunRecord)
+        assert_type((ended["message"], ended["code"]), tuple[str, str | None])
     assert_type(run.to_protocol(), dict[str, Any])
     assert_type(run.to_dict(), dict[str, Any])
     assert_type(run.to_storage(), dict[str, Any])
+
+
+class State(TypedDict):
+    step: int
+
+
+def a_host_names_the_shape_of_its_snapshots(run: RunRecord) -> int:
+    state: State = run.snapshot
+    return state["step"]
+
+
+def a_host_reads_a_snapshot_as_it_comes(run: RunRecord, now: datetime) -> RunRecord:
+    value: JSONValue = run.snapshot["step"]
+    return run.advance(now=now, snapshot={**run.snapshot, "step": [value, 8]})
 
 
 def record_constants() -> None:
@@ -125,6 +145,7 @@ def record_misuse(run: RunRecord, now: datetime) -> None:
     run.interrupted(["ask-1"], now=now)  # type: ignore[list-item]
     run.finish(now=now)  # type: ignore[call-arg]
     run.finish("started", now=now)  # type: ignore[arg-type]
+    run.finish("interrupted", now=now)  # type: ignore[arg-type]
     run.finish("failed", now=now, failure=RuntimeError())  # type: ignore[arg-type]
     run.finish("failed", now=now, failure={"message": 1})  # type: ignore[dict-item]
     run.replace_interrupt("ask-1", now=now)  # type: ignore[arg-type]
