@@ -176,28 +176,42 @@ function take(run, event) {
 
 /** Answer one request. Where the server refuses, say in words what stands in its place. */
 async function decide(request, decision, more = {}) {
-  const { id } = request.interrupt;
+  const { threadId: thread, runId, interrupt } = request;
+  asideTrouble = "";
+  await sendOnce(
+    interrupt.id,
+    () => ask("answer", { threadId: thread, runId, interruptId: interrupt.id, decision, ...more }),
+    async (error) => {
+      const words = await whyRefused(error, request);
+      if (thread !== threadId) asideTrouble = `${interrupt.message} ${words}`;
+      return words;
+    },
+  );
+  drafts.delete(interrupt.id);
+  draw();
+}
+
+/** Cancel a run that is at work, or every open request of one that waits. */
+const cancel = ({ runId }) =>
+  sendOnce(
+    runId,
+    () => ask("cancel", { threadId, runId }),
+    (error) => (error instanceof Refusal ? error.message : "The server could not be reached."),
+  );
+
+/** Send what concerns this run or request, unless that is under way, and show what came of it. */
+async function sendOnce(id, request, inWords) {
   if (sending.has(id)) return;
   sending.add(id);
   refusals.delete(id);
-  asideTrouble = "";
   draw();
   try {
-    await ask("answer", {
-      threadId: request.threadId,
-      runId: request.runId,
-      interruptId: id,
-      decision,
-      ...more,
-    });
+    await request();
   } catch (error) {
-    const words = await whyRefused(error, request);
-    refusals.set(id, words);
-    asideTrouble = `${request.interrupt.message} ${words}`;
-    announce(words);
+    refusals.set(id, await inWords(error));
   }
-  drafts.delete(id);
   await look();
+  if (refusals.has(id)) announce(refusals.get(id));
   sending.delete(id);
   draw();
 }
@@ -215,23 +229,6 @@ async function whyRefused(error, request) {
   return standing.status === "cancelled"
     ? `Nothing is left to answer. ${outcome(standing)} ${UNCHANGED}`
     : `It is decided already. ${outcome(standing)} That stands. ${UNCHANGED}`;
-}
-
-async function cancel({ runId }) {
-  sending.add(runId);
-  draw();
-  try {
-    await ask("cancel", { threadId, runId });
-  } catch (error) {
-    refusals.set(
-      runId,
-      error instanceof Refusal ? error.message : "The server could not be reached.",
-    );
-    announce(refusals.get(runId));
-  }
-  await look();
-  sending.delete(runId);
-  draw();
 }
 
 async function showEarlier() {
@@ -325,7 +322,7 @@ function drawAsk(shown) {
   at("trouble").hidden = !trouble;
   at("trouble").textContent = trouble;
   // Whoever has just asked goes on with the request that came of it.
-  if (isWaiting && hadFocus) document.querySelector("#runs [data-status=pending] h3")?.focus();
+  if (isWaiting && hadFocus) document.querySelector("#runs [data-status=pending] h2")?.focus();
 }
 
 function runView(run) {
@@ -403,7 +400,7 @@ function requestView(request) {
   return el(
     "article",
     { className: "request", data: { status: request.status }, aria: { labelledby: `title-${id}` } },
-    el("h3", { id: `title-${id}`, tabIndex: -1 }, message),
+    el("h2", { id: `title-${id}`, tabIndex: -1 }, message),
     argumentsView(request),
     isPending(request) ? el("p", { className: "quiet" }, whoMayAnswer(request)) : null,
     isPending(request) ? leftView(request) : el("p", { className: "outcome" }, outcome(request)),
