@@ -187,7 +187,8 @@ async function decide(request, decision, more = {}) {
       return words;
     },
   );
-  drafts.delete(interrupt.id);
+  // A correction that was refused can be corrected in its turn.
+  if (!refusals.has(interrupt.id)) drafts.delete(interrupt.id);
   draw();
 }
 
