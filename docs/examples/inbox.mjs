@@ -63,7 +63,7 @@ async function lookOnce() {
   try {
     const [thread, waiting] = await Promise.all([askThread(threadId), ask("approvals")]);
     clockAhead = Date.parse(waiting.now) - Date.now();
-    approvals = waiting.approvals;
+    approvals = waiting.approvals.map((each) => ({ ...each, status: "pending" }));
     runs = thread.runs;
     if (!earlier.runs.length) earlier.before = thread.before;
     const known = new Set(runs.map(({ runId }) => runId));
@@ -285,7 +285,7 @@ function draw() {
   fill(at("runs"), items, (run) => (run ? runView(run) : earlierView()));
   fill(
     at("approvals"),
-    approvals.map((each) => [each.interrupt.id, { ...facts(each, each), threadId: each.threadId }]),
+    approvals.map((each) => [each.interrupt.id, facts(each, each)]),
     waitingView,
   );
   drawAsk(shown);
