@@ -26,25 +26,28 @@ export async function* run(url, input, headers = {}) {
 
 /** Yield the JSON of each event in a stream of bytes, however the network has cut it up. */
 export async function* events(bytes) {
-  const decoder = new TextDecoder();
   let data = [];
-  for await (const line of lines(bytes, decoder)) {
-    const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line);
+  for await (const line of lines(bytes)) {
+    const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line);
     if (line === "" && data.length) yield JSON.parse(data.splice(0).join("\n"));
     else if (field === "data") data.push(value);
   }
 }
 
-async function* lines(bytes, decoder) {
+async function* lines(bytes) {
   const reader = bytes.getReader();
+  const decoder = new TextDecoder();
   let rest = "";
+  let isAfterReturn = false; // A line end of two characters may come in two pieces.
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return; // A line without its end is half an event, and is dropped.
-      rest += decoder.decode(value, { stream: true });
-      // A carriage return at the very end may be the first half of a line end.
-      const complete = rest.split(/\r\n|\n|\r(?!$)/);
+      const text = decoder.decode(value, { stream: true });
+      if (text === "") continue;
+      const fresh = isAfterReturn && text.startsWith("\n") ? text.slice(1) : text;
+      isAfterReturn = text.endsWith("\r");
+      const complete = (rest + fresh).split(/\r\n|\n|\r/);
       rest = complete.pop();
       yield* complete;
     }

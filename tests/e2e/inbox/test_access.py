@@ -50,7 +50,9 @@ def steps(server, person, **screen):
 @pytest.mark.parametrize(
     ("viewport", "scheme"), [(PHONE, "light"), (DESK, "dark")], ids=["phone-light", "desk-dark"]
 )
-def test_axe_finds_nothing_wrong_and_nothing_leaves_the_screen(server, person, axe, viewport, scheme):
+def test_axe_finds_nothing_wrong_and_nothing_leaves_the_screen(
+    server, person, axe, viewport, scheme
+):
     found = {}
     for step, somebody in steps(server, person, viewport=viewport, scheme=scheme):
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

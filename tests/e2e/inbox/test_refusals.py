@@ -44,7 +44,9 @@ def test_of_two_tabs_that_race_one_wins_and_the_other_is_told(server, both):
         person.wakes()
         person.sees("Done")
     outcomes = {person.card(ASKED).locator(".outcome").inner_text() for person in both}
-    refusals = sum(person.card(ASKED).get_by_text("It is decided already.").count() for person in both)
+    refusals = sum(
+        person.card(ASKED).get_by_text("It is decided already.").count() for person in both
+    )
     assert (len(outcomes), refusals) == (1, 1)
     assert len(server.calls) == ("Approved" in outcomes.pop())
 
@@ -54,7 +56,9 @@ def test_a_late_click_finds_the_request_expired(server, both):
     alice.falls_asleep()
     server.clock.now += timedelta(minutes=10)
     alice.answers("Approve", ASKED)
-    alice.sees(re.compile(r"^Too late: this expired at \S+ and can only be closed\."), alice.card(ASKED))
+    alice.sees(
+        re.compile(r"^Too late: this expired at \S+ and can only be closed\."), alice.card(ASKED)
+    )
     assert server.calls == []
 
 
@@ -116,7 +120,9 @@ def test_whoever_lost_the_right_since_is_refused(server, both):
     alice, _ = both
     alice.falls_asleep()
     # What the page shows is older than the change.
-    alice.page.evaluate("document.getElementById('actor').add(new Option('carol', 'carol', true, true))")
+    alice.page.evaluate(
+        "document.getElementById('actor').add(new Option('carol', 'carol', true, true))"
+    )
     alice.answers("Approve", ASKED)
     alice.sees("you may not decide about refunds", alice.card(ASKED))
     assert server.calls == []
