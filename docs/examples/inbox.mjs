@@ -493,17 +493,17 @@ function buttons(request, place) {
     { className: "buttons" },
     button("Approve", place === "card" ? "primary" : "approve", () => decide(request, "approved")),
     button("Deny", "danger", () => decide(request, "denied")),
-    place === "card" ? button("Correct", "plain", () => openCorrection(request)) : null,
+    place === "card" &&
+      request.correctable.length > 0 &&
+      button("Correct", "plain", () => openCorrection(request)),
   );
 }
 
-function openCorrection({ interrupt, arguments: given }) {
-  drafts.set(
-    interrupt.id,
-    Object.fromEntries(Object.entries(given).map(([name, value]) => [name, asText(value)])),
-  );
+function openCorrection({ interrupt, arguments: given, correctable }) {
+  const values = Object.fromEntries(correctable.map((name) => [name, asText(given[name])]));
+  drafts.set(interrupt.id, { values, note: "" });
   draw();
-  at(`correct-${interrupt.id}`).querySelector("input, textarea").focus();
+  at(`correct-${interrupt.id}`).querySelector("input").focus();
 }
 
 function closeCorrection({ interrupt }) {
@@ -512,65 +512,55 @@ function closeCorrection({ interrupt }) {
   at(`card-correct-${interrupt.id}`)?.focus();
 }
 
+function sendCorrection(request) {
+  const { values, note } = drafts.get(request.interrupt.id);
+  // A value that was no text is written as JSON.
+  const read = ([name, text]) => [
+    name,
+    typeof request.arguments[name] === "string" ? text : JSON.parse(text),
+  ];
+  try {
+    const correctedArguments = {
+      ...request.arguments,
+      ...Object.fromEntries(Object.entries(values).map(read)),
+    };
+    decide(request, "denied", { correctedArguments, ...(note && { note }) });
+  } catch {
+    refusals.set(request.interrupt.id, "A value that is no text must be written as JSON.");
+    draw();
+  }
+}
+
 /** Return the form for other arguments. They are another request, so the open one is denied. */
 function correctionView(request) {
   const { id } = request.interrupt;
   const draft = drafts.get(id);
-  const fields = Object.entries(request.arguments).map(([name, value]) => {
-    const isText = typeof value === "string";
-    const input = el(isText ? "input" : "textarea", {
-      name,
-      id: `correct-${name}-${id}`,
-      value: draft[name],
-      required: true,
-      oninput: () => void (draft[name] = input.value),
-    });
-    return el("label", { htmlFor: input.id }, inWords(name), input);
-  });
-  const note = el("input", {
-    id: `correct-note-${id}`,
-    value: draft[""] ?? "",
-    oninput: () => void (draft[""] = note.value),
-  });
-  const problem = el("p", { className: "refusal", hidden: true, role: "alert" });
-  const submit = (event) => {
-    event.preventDefault();
-    try {
-      const corrected = Object.fromEntries(
-        Object.entries(request.arguments).map(([name, value]) => [
-          name,
-          typeof value === "string" ? draft[name] : JSON.parse(draft[name]),
-        ]),
-      );
-      if (JSON.stringify(corrected) === JSON.stringify(request.arguments))
-        throw new Error("Nothing is changed. Change a value, or go back and approve.");
-      decide(request, "denied", {
-        correctedArguments: corrected,
-        ...(note.value.trim() && { note: note.value.trim() }),
-      });
-    } catch (error) {
-      problem.hidden = false;
-      problem.textContent =
-        error instanceof SyntaxError ? "A value is not valid JSON." : error.message;
-    }
+  const field = (label, key, holder, more) => {
+    const write = ({ target }) => void (holder[key] = target.value);
+    const input = el("input", { id: `correct-${key}-${id}`, value: holder[key], ...more });
+    input.addEventListener("input", write);
+    return el("label", { htmlFor: input.id }, label, input);
   };
   return el(
     "form",
     {
       className: "correction",
       id: `correct-${id}`,
-      noValidate: false,
-      onsubmit: submit,
+      onsubmit: (event) => {
+        event.preventDefault();
+        sendCorrection(request);
+      },
       onkeydown: ({ key }) => key === "Escape" && closeCorrection(request),
     },
     el(
       "p",
       { className: "quiet" },
-      "Other values are another request. This one is denied, and a new one is raised, to be approved in its turn.",
+      "Another value is another request. This one is denied, and a new one is raised, to be approved in its turn.",
     ),
-    ...fields,
-    el("label", { htmlFor: note.id }, "Why (optional)", note),
-    problem,
+    ...request.correctable.map((name) =>
+      field(inWords(name), name, draft.values, { required: true }),
+    ),
+    field("Why (optional)", "note", draft),
     el(
       "div",
       { className: "buttons" },
@@ -599,8 +589,9 @@ function correctionView(request) {
 }
 
 /** Say what was decided, such as "Approved by bob at 10:31:07." */
-function outcome({ status, decidedBy, decidedAt, note }) {
-  const word = { approved: "Approved", denied: "Denied", cancelled: "Cancelled" }[status];
+function outcome({ status, decidedBy, decidedAt, note, correctedArguments }) {
+  const denied = correctedArguments ? "Denied and corrected" : "Denied";
+  const word = { approved: "Approved", denied, cancelled: "Cancelled" }[status];
   const by = decidedBy ? ` by ${decidedBy}` : "";
   return `${word}${by} at ${clock(decidedAt)}.${note ? ` “${note}”` : ""}`;
 }

@@ -50,7 +50,7 @@ def test_every_spelling_that_the_standard_allows_is_read(node, streams):
 
 
 def test_comments_other_fields_and_data_in_several_lines_are_read_as_the_standard_says(node):
-    text = ': hello\n\nevent: x\nid: 1\ndata: {"a":\ndata:1}\nretry: 5\n\ndata\n: not an end\ndata: 2\n\n'
+    text = ': hi\n\nevent: x\nid: 1\ndata: {"a":\ndata:1}\nretry: 5\n\ndata\n: no end\ndata: 2\n\n'
     assert read(node, "ours", [[text, 3]]) == [[{"a": 1}, 2]]
 
 

@@ -14,10 +14,16 @@ PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 # How long something may take to appear, in milliseconds: it never does, on a good day.
 PATIENCE = 20_000
 
-SWITCHES = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-    "--disable-background-networking --disable-component-update"
-).split()
+SWITCHES = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 
 # The page looks at the server five times as often as it would, so that the tests need not wait.
 HURRY = "const { setTimeout } = window; window.setTimeout = (f, ms) => setTimeout(f, ms / 5);"
@@ -139,7 +145,7 @@ def chromium(chromium_path) -> Iterator[object]:
 
 @pytest.fixture
 def person(chromium, server):
-    """Return a function that gives somebody a screen; a mistake in the page's script fails the test."""
+    """Return a function that gives somebody a screen; a mistake of the page is a failure."""
     people = []
 
     def sit_down(actor: str = "alice", *, viewport=DESK, scheme: str = "light") -> Person:

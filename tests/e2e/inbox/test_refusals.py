@@ -98,7 +98,9 @@ def test_a_stale_click_finds_the_request_corrected(server, both):
     bob.button("Deny and ask anew").click()
     bob.sees(bob.card("Refund 15.00 EUR for order A-1042?"))
     alice.answers("Approve", ASKED)
-    alice.sees(re.compile(r"^It is decided already\. Denied by bob at "), alice.card(ASKED))
+    alice.sees(
+        re.compile(r"^It is decided already\. Denied and corrected by bob at "), alice.card(ASKED)
+    )
     alice.wakes()
     alice.sees(alice.card("Refund 15.00 EUR for order A-1042?"))
     assert server.calls == []

@@ -149,20 +149,27 @@ def test_a_correction_denies_the_request_and_asks_anew(server, person):
     alice.button("Deny and ask anew").click()
     anew = "Refund 15.00 EUR for order A-1042?"
     bob.joins(alice)
-    bob.sees(re.compile(r"^Denied by alice at .*The saucer is whole\."), bob.card(ASKED))
+    bob.sees(
+        re.compile(r"^Denied and corrected by alice at .*The saucer is whole\."), bob.card(ASKED)
+    )
     bob.answers("Approve", anew)
     bob.sees("Refunded 15.00 EUR for A-1042.")
     assert server.calls == [{**REFUND, "amount": "15.00"}]
 
 
-def test_a_correction_that_changes_nothing_is_not_sent(person):
+@pytest.mark.parametrize("amount", ["20.00", "much"])
+def test_a_correction_that_is_none_is_refused_and_can_be_corrected(server, person, amount):
     alice = person().opens()
     alice.asks(BROKEN)
     alice.answers("Correct", ASKED)
+    alice.page.get_by_label("Amount").fill(amount)
     alice.button("Deny and ask anew").click()
-    alice.sees("Nothing is changed. Change a value, or go back and approve.")
+    alice.sees(re.compile("^the amount "), alice.card(ASKED))
+    assert alice.page.get_by_label("Amount").input_value() == amount
     alice.button("Back").click()
-    alice.sees(alice.button("Approve", ASKED))
+    alice.answers("Approve", ASKED)
+    alice.sees("Done")
+    assert server.calls == [REFUND]
 
 
 def test_the_list_holds_what_waits_in_every_conversation_oldest_expiry_first(server, person):
