@@ -246,47 +246,46 @@ function el(name, properties = {}, ...children) {
   const element = Object.assign(document.createElement(name), rest);
   Object.assign(element.dataset, data);
   for (const [key, value] of Object.entries(aria ?? {})) element.setAttribute(`aria-${key}`, value);
-  element.append(...children.filter((child) => child !== null && child !== false));
+  element.append(...children.filter(Boolean));
   return element;
 }
 
-/** Let a list show these items, given as [key, facts]; only an item whose facts changed is redrawn. */
-function fill(list, items, view) {
-  const old = new Map([...list.children].map((child) => [child.dataset.key, child]));
-  const focused = list.contains(document.activeElement) ? document.activeElement : null;
-  const keys = new Set(items.map(([key]) => key));
+/**
+ * Let an element hold these parts, each given as [key, facts, view].
+ *
+ * Only a part whose facts have changed is drawn anew: whoever is about to press a button, or writes
+ * in a field, is not disturbed by what happens elsewhere.
+ */
+function fill(parent, parts) {
+  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  const keys = new Set(parts.map(([key]) => key));
   for (const [key, child] of old) if (!keys.has(key)) child.remove();
-  items.forEach(([key, facts], index) => {
+  parts.forEach(([key, facts, view], index) => {
     const text = JSON.stringify(facts);
     let child = old.get(key);
-    if (child?.facts !== text) {
+    if (!child || child.facts !== text) {
       const drawn = Object.assign(view(facts), { facts: text });
       drawn.dataset.key = key;
       child?.replaceWith(drawn);
       child = drawn;
     }
-    if (list.children[index] !== child) list.insertBefore(child, list.children[index] ?? null);
+    if (parent.children[index] !== child)
+      parent.insertBefore(child, parent.children[index] ?? null);
   });
   if (focused && !focused.isConnected) (at(focused.id) ?? at(focused.dataset.then))?.focus();
 }
 
 function draw() {
   const shown = allRuns();
-  const items = shown.map((run) => [
-    run.runId,
-    {
-      ...run,
-      requests: run.requests.map((each) => facts(each, run)),
-      isSending: sending.has(run.runId),
-      refusal: refusals.get(run.runId),
-    },
-  ]);
-  if (earlier.before) items.unshift(["earlier", null]);
-  fill(at("runs"), items, (run) => (run ? runView(run) : earlierView()));
+  const items = shown.map(({ runId }) => [runId, null, () => el("li", { className: "run" })]);
+  if (earlier.before) items.unshift(["earlier", null, earlierView]);
+  fill(at("runs"), items);
+  for (const run of shown)
+    fill(at("runs").querySelector(`[data-key="${CSS.escape(run.runId)}"]`), partsOf(run));
   fill(
     at("approvals"),
-    approvals.map((each) => [each.interrupt.id, facts(each, each)]),
-    waitingView,
+    approvals.map((each) => [each.interrupt.id, facts(each, each), waitingView]),
   );
   drawAsk(shown);
   at("nothing").hidden = approvals.length > 0;
@@ -326,20 +325,32 @@ function drawAsk(shown) {
   if (isWaiting && hadFocus) document.querySelector("#runs [data-status=pending] h2")?.focus();
 }
 
-function runView(run) {
-  const questions = asked(run).slice(-1);
-  return el(
-    "li",
-    { className: "run" },
-    ...questions.map(({ content }) =>
-      el("p", { className: "question" }, el("span", { className: "who" }, run.actor), content),
-    ),
-    ...run.messages.filter(({ content }) => content).map(messageView),
-    ...run.requests.map(requestView),
-    el("div", { className: "foot" }, statusView(run), mayCancel(run) && cancelButton(run)),
-    run.refusal ? el("p", { className: "refusal" }, run.refusal) : null,
-  );
+/** Return the parts of a run, from the question to how it ended. */
+function partsOf(run) {
+  const isSending = sending.has(run.runId);
+  const refusal = refusals.get(run.runId);
+  const isWaiting = run.requests.some(isPending);
+  const foot = { ...run, isSending, isWaiting, mayCancel: isWaiting || isLive(run) };
+  return [
+    ...asked(run)
+      .slice(-1)
+      .map(({ content }) => ["question", { content, actor: run.actor }, questionView]),
+    ...run.messages
+      .filter(({ content }) => content)
+      .map((message) => [`message ${message.id}`, message, messageView]),
+    ...run.requests.map((each) => [each.interrupt.id, facts(each, run), requestView]),
+    ["foot", foot, footView],
+    ...(refusal ? [["refusal", refusal, refusalView]] : []),
+  ];
 }
+
+const questionView = ({ content, actor }) =>
+  el("p", { className: "question" }, el("span", { className: "who" }, actor), content);
+
+const footView = (run) =>
+  el("div", { className: "foot" }, statusView(run), run.mayCancel && cancelButton(run));
+
+const refusalView = (words) => el("p", { className: "refusal" }, words);
 
 const earlierView = () =>
   el(
@@ -362,7 +373,7 @@ const messageView = ({ role, content }) =>
     : el("p", { className: "said" }, content);
 
 function statusView(run) {
-  const isWaiting = run.requests.some(isPending);
+  const { isWaiting } = run;
   const isWithdrawn =
     run.requests.length > 0 && run.requests.every(({ status }) => status === "cancelled");
   const words = {
@@ -379,8 +390,6 @@ function statusView(run) {
     words,
   );
 }
-
-const mayCancel = (run) => isLive(run) || run.requests.some(isPending);
 
 const cancelButton = (run) =>
   el(
@@ -405,7 +414,7 @@ function requestView(request) {
     argumentsView(request),
     isPending(request) ? el("p", { className: "quiet" }, whoMayAnswer(request)) : null,
     isPending(request) ? leftView(request) : el("p", { className: "outcome" }, outcome(request)),
-    request.refusal ? el("p", { className: "refusal" }, request.refusal) : null,
+    request.refusal && refusalView(request.refusal),
     request.isCorrected && isPending(request) ? correctionView(request) : buttons(request, "card"),
   );
 }
