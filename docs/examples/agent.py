@@ -15,6 +15,7 @@ Arguments: TypeAlias = dict[str, str]
 
 TOOL_NAME = "refund"
 REVIEWERS = ("alice", "bob")
+CORRECTABLE = ("amount",)
 
 
 class Proposal(NamedTuple):

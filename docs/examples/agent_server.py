@@ -55,9 +55,11 @@ GRACE = 10.0
 
 def file(name: str) -> Route:
     """Return the route of a file that stands beside this one."""
+    # Another site could show the page in a frame, and have its visitor click where an approval is.
+    headers = {"content-security-policy": "frame-ancestors 'none'", "cache-control": "no-cache"}
 
     async def send(request: Request) -> Response:
-        return FileResponse(HERE / (name or "inbox.html"))
+        return FileResponse(HERE / (name or "inbox.html"), headers=headers)
 
     return Route(f"/{name}", send)
 

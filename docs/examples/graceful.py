@@ -27,7 +27,9 @@ class GracefulServer(uvicorn.Server):
         self.loop.call_soon_threadsafe(self.stop_runs)
 
     def stop_runs(self) -> None:
-        self.stopping = self.stopping or self.loop.create_task(self.app.state.workers.stop(self.grace))
+        self.stopping = self.stopping or self.loop.create_task(
+            self.app.state.workers.stop(self.grace)
+        )
 
     async def serve(self, sockets: Any = None) -> None:
         self.loop = asyncio.get_running_loop()

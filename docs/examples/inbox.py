@@ -3,7 +3,7 @@
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from agent import REVIEWERS, TOOL_NAME, authorise, corrected
+from agent import CORRECTABLE, REVIEWERS, TOOL_NAME, authorise, corrected
 from door import json_of, key_in, text_in, whose
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -125,6 +125,7 @@ def request_shown(run: RunRecord, ask: Interrupt) -> Body:
         "toolName": TOOL_NAME,
         "arguments": arguments_of(run, ask),
         "mayAnswer": REVIEWERS,
+        "correctable": CORRECTABLE,
         "createdAt": stored["createdAt"],
         "expiresAt": stored["expiresAt"],
     }

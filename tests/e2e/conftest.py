@@ -1,8 +1,8 @@
-"""What the end-to-end tests stand on: the example server, and AG-UI's own client in Node.
+"""What the end-to-end tests stand on: the example server, AG-UI's client in Node, and Chromium.
 
-They need more than the other tests, and those that use Node more than those that do not. Where
-something is missing they are left out and say so; with `AGUI_RUNS_E2E=required` in the
-environment, as in `.ci/run`, they fail instead.
+They need more than the other tests, those that use Node or Chromium most. Where something is
+missing they are left out and say so; with `AGUI_RUNS_E2E=required` in the environment, as in
+`.ci/run`, they fail instead.
 """
 
 import asyncio
@@ -58,7 +58,17 @@ def missing_client() -> str:
     return ""
 
 
-NO_SERVER, NO_CLIENT = missing_module(), missing_client()
+def missing_chromium() -> str:
+    """Return what a test in a real browser misses and the command that brings it, or nothing."""
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed: pip install --editable '.[browser]'"
+    if CHROMIUM is None:
+        return "Chromium is missing: apt-get install chromium"
+    return ""
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+NO_SERVER, NO_CLIENT, NO_CHROMIUM = missing_module(), missing_client(), missing_chromium()
 IS_REQUIRED = os.environ.get("AGUI_RUNS_E2E") == "required"
 
 
@@ -77,14 +87,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def problem_of(item: pytest.Item) -> str:
-    """Return why a test cannot run, or nothing: Node is for those with one of its fixtures."""
-    uses_node = not {"node", "browser"}.isdisjoint(item.fixturenames)
-    return NO_SERVER or (NO_CLIENT if uses_node else "")
+    """Return why a test cannot run, or nothing: each tool is for those with one of its fixtures."""
+    used = set(item.fixturenames)
+    return (
+        NO_SERVER
+        or (used & {"node", "browser", "axe"} and NO_CLIENT)
+        or (used & {"chromium_path"} and NO_CHROMIUM)
+        or ""
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _examples_can_be_imported() -> None:
     sys.path.append(str(EXAMPLES))
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str | None:
+    return CHROMIUM
 
 
 @pytest.fixture(scope="session")
