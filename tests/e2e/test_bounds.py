@@ -245,6 +245,43 @@ async def wait_until(reads, enough):
         await asyncio.sleep(0.01)
 
 
+def test_who_comes_while_a_look_is_under_way_waits_for_the_next_one():
+    """Or it would be given a look that is over, again and again, and nobody else a turn."""
+    from watch import Watch
+
+    async def story():
+        looks, waiting = [], []
+
+        async def look(key):
+            looks.append(key)
+            if len(looks) == 1:
+                waiting.append(asyncio.create_task(watch.next(key)))
+                await asyncio.sleep(0)
+            return len(looks)
+
+        watch = Watch(look, 0)
+        first = await watch.next("key")
+        return first, await waiting[0], looks
+
+    assert asyncio.run(story()) == (1, 2, ["key", "key"])
+
+
+def test_the_others_wait_on_when_one_of_them_goes():
+    from watch import Watch
+
+    async def story():
+        async def look(key):
+            return "found"
+
+        watch = Watch(look, 0)
+        gone, stays = (asyncio.create_task(watch.next("key")) for _ in range(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await stays
+
+    assert asyncio.run(story()) == "found"
+
+
 # --- A reader that is slow or gone --------------------------------------------------------------
 
 

@@ -269,6 +269,7 @@ def test_what_waits_is_listed_over_all_threads_by_expiry(server):
         "toolName": "refund",
         "arguments": REFUND,
         "mayAnswer": ["alice", "bob"],
+        "correctable": ["amount"],
         "createdAt": "2126-03-02T09:00:00.000000Z",
         "expiresAt": "2126-03-02T09:10:00.000000Z",
     }
