@@ -134,10 +134,21 @@ def test_who_loses_the_swap_reserves_no_run_and_writes_no_audit():
     assert in_store(story) == (None, [(1, 0)])
 
 
-QUESTIONS = """
-    LOAD THREAD THREAD_BEFORE BUSY HOLDER AWAITING APPROVALS EXPIRED SILENT CLAIMED UNFINISHED
-    DECISIONS REMOVE
-""".split()
+QUESTIONS = [
+    "LOAD",
+    "THREAD",
+    "THREAD_BEFORE",
+    "BUSY",
+    "HOLDER",
+    "AWAITING",
+    "APPROVALS",
+    "EXPIRED",
+    "SILENT",
+    "CLAIMED",
+    "UNFINISHED",
+    "DECISIONS",
+    "REMOVE",
+]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
