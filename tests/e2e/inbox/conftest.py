@@ -145,7 +145,10 @@ def person(chromium, server):
     def sit_down(actor: str = "alice", *, viewport=DESK, scheme: str = "light") -> Person:
         context = chromium.new_context(viewport=viewport, color_scheme=scheme, locale="en-GB")
         context.set_default_timeout(PATIENCE)
-        context.add_init_script(HURRY + f"sessionStorage.setItem('actor', {json.dumps(actor)})")
+        context.add_init_script(HURRY)
+        # Elsewhere, as in a frame that was refused, there is no storage.
+        be = f"sessionStorage.setItem('actor', {json.dumps(actor)})"
+        context.add_init_script(f"if (location.protocol === 'http:') {be}")
         people.append(Person(context.new_page(), server.url))
         return people[-1]
 

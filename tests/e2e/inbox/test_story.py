@@ -231,6 +231,13 @@ def test_what_a_customer_writes_is_never_markup(person, question):
     assert alice.conversation.locator("img, script").count() == 0
 
 
+def test_no_other_page_can_show_this_one_in_a_frame(server, person):
+    mallory = person()
+    mallory.page.set_content(f'<iframe src="{server.url}"></iframe>')
+    assert mallory.page.frames[1].locator("main").count() == 0
+    assert "frame-ancestors 'none'" in mallory.mistakes.pop()
+
+
 def test_two_clicks_in_one_tab_send_one_answer(person):
     alice = person().opens()
     alice.asks(BROKEN)
