@@ -111,7 +111,7 @@ def build_app(
             Route("/answer", inbox.answer, methods=["POST"]),
             Route("/thread", inbox.thread),
             Route("/unfinished", inbox.unfinished),
-            *map(file, ("", "inbox.css", "inbox.mjs", "events.mjs")),
+            *map(file, ("", "inbox.css", "inbox.mjs", "elements.mjs", "events.mjs")),
         ],
         exception_handlers={HostError: refused, StreamError: refused},
         lifespan=lifespan,

@@ -5,6 +5,7 @@
 // the same, and the one thing that is kept here is who you are.
 //
 // It reads from top to bottom: what is known, what a person can do, what is drawn.
+import { el, fill } from "./elements.mjs";
 import { Refusal, run as runAgent } from "./events.mjs";
 
 const UNCHANGED = "Your answer changed nothing.";
@@ -55,34 +56,40 @@ const askThread = (id, before) =>
 /** Ask what there is now and show it. One look at a time, so that none is older than the last. */
 let looking = Promise.resolve();
 function look() {
-  looking = looking.then(lookOnce);
+  looking = looking.catch(reportError).then(lookOnce);
   return looking;
 }
 
 async function lookOnce() {
+  let answers = null;
   try {
-    const [thread, waiting] = await Promise.all([askThread(threadId), ask("approvals")]);
-    clockAhead = Date.parse(waiting.now) - Date.now();
-    approvals = waiting.approvals.map((each) => ({ ...each, status: "pending" }));
-    runs = thread.runs;
-    if (!earlier.runs.length) earlier.before = thread.before;
-    const known = new Set(runs.map(({ runId }) => runId));
-    earlier.runs = earlier.runs.filter(({ runId }) => !known.has(runId));
-    for (const [id, run] of streamed) if (run.hasEnded && known.has(id)) streamed.delete(id);
-    runs = runs.filter(({ runId }) => !streamed.has(runId));
-    at("connection").hidden = true;
-    tellNews();
+    answers = await Promise.all([askThread(threadId), ask("approvals")]);
   } catch (error) {
-    // A refused look, such as one of an unknown actor, is told in its own words.
-    at("connection").hidden = error instanceof Refusal;
-    if (error instanceof Refusal) trouble = error.message;
+    const isGone = !(error instanceof Refusal);
+    at("connection").textContent = isGone
+      ? "The server does not answer. This page keeps trying."
+      : sentence(error.message);
   }
+  at("connection").hidden = answers !== null;
+  if (answers) learn(...answers);
   draw();
+}
+
+function learn(thread, waiting) {
+  clockAhead = Date.parse(waiting.now) - Date.now();
+  approvals = waiting.approvals.map((each) => ({ ...each, status: "pending" }));
+  const known = new Set(thread.runs.map(({ runId }) => runId));
+  if (!earlier.runs.length) earlier.before = thread.before;
+  earlier.runs = earlier.runs.filter(({ runId }) => !known.has(runId));
+  // A run that is streamed here is ahead of what was asked, until its stream has ended.
+  for (const [id, run] of streamed) if (run.hasEnded && known.has(id)) streamed.delete(id);
+  runs = thread.runs.filter(({ runId }) => !streamed.has(runId));
+  tellNews();
 }
 
 async function keepLooking() {
   for (;;) {
-    if (!document.hidden) await look();
+    if (!document.hidden) await look().catch(reportError);
     const pause = allRuns().some(isLive) ? LOOK_EVERY.atWork : LOOK_EVERY.otherwise;
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
@@ -95,6 +102,8 @@ function tellNews() {
     `open ${interrupt.id}`,
     `Approval needed: ${interrupt.message}`,
   ]);
+  for (const { interrupt } of approvals.filter(isExpired))
+    news.push([`expired ${interrupt.id}`, `Expired: ${interrupt.message}`]);
   for (const run of runs) {
     for (const { id, content } of run.messages) if (content) news.push([id, content]);
     for (const request of run.requests.filter((each) => !isPending(each)))
@@ -119,11 +128,11 @@ function announce(text) {
 async function send(question) {
   const runId = `run-${crypto.randomUUID()}`;
   const message = { id: `message-${crypto.randomUUID()}`, role: "user", content: question };
-  const earlierMessages = allRuns().flatMap((run) => [...asked(run), ...run.messages]);
+  const history = allRuns().flatMap((run) => [...asked(run), ...run.messages]);
   const input = {
     threadId,
     runId,
-    messages: [...earlierMessages, message],
+    messages: [...history, message],
     state: {},
     tools: [],
     context: [],
@@ -149,14 +158,16 @@ async function send(question) {
     run.hasEnded = true; // From here on the server tells it.
   } catch (error) {
     streamed.delete(runId);
-    const isRefused = error instanceof Refusal;
-    trouble = isRefused
-      ? error.message
-      : "The connection was lost. If the run has begun, it goes on.";
-    if (isRefused) at("question").value = question;
+    trouble =
+      error instanceof Refusal
+        ? sentence(error.message)
+        : "The connection was lost. If the run has begun, it goes on.";
     announce(trouble);
   }
   await look();
+  // What was not taken can be sent again.
+  const isKnown = allRuns().some((each) => each.runId === runId);
+  if (!isKnown && at("question").value === "") at("question").value = question;
 }
 
 /** Add to a run what one of its events tells. */
@@ -164,7 +175,8 @@ function take(run, event) {
   if (event.type === "TEXT_MESSAGE_START")
     run.messages.push({ id: event.messageId, role: event.role, content: "" });
   if (event.type === "TEXT_MESSAGE_CONTENT")
-    run.messages.find(({ id }) => id === event.messageId).content += event.delta;
+    for (const message of run.messages)
+      if (message.id === event.messageId) message.content += event.delta;
   if (event.type === "TOOL_CALL_RESULT")
     run.messages.push({
       id: event.messageId,
@@ -197,7 +209,8 @@ const cancel = ({ runId }) =>
   sendOnce(
     runId,
     () => ask("cancel", { threadId, runId }),
-    (error) => (error instanceof Refusal ? error.message : "The server could not be reached."),
+    (error) =>
+      error instanceof Refusal ? sentence(error.message) : "The server could not be reached.",
   );
 
 /** Send what concerns this run or request, unless that is under way, and show what came of it. */
@@ -226,55 +239,23 @@ async function whyRefused(error, request) {
   const thread = await askThread(request.threadId).catch(() => ({ runs: [] }));
   const held = thread.runs.flatMap((run) => run.requests);
   const standing = held.find(({ interrupt }) => interrupt.id === request.interrupt.id);
-  if (error.code !== "interrupt_decided" || !standing) return error.message;
+  if (error.code !== "interrupt_decided" || !standing) return sentence(error.message);
   return standing.status === "cancelled"
     ? `Nothing is left to answer. ${outcome(standing)} ${UNCHANGED}`
     : `It is decided already. ${outcome(standing)} That stands. ${UNCHANGED}`;
 }
 
+/** Return what the server says as a sentence of its own. */
+const sentence = (message) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+
 async function showEarlier() {
-  const page = await askThread(threadId, earlier.before);
+  const page = await askThread(threadId, earlier.before).catch(() => null);
+  if (!page) return; // The next look tells why.
   earlier = { runs: [...page.runs, ...earlier.runs], before: page.before };
   draw();
 }
 
 // --- What is drawn ----------------------------------------------------------------------------
-
-/** Make an element. Text goes in as text only: what agents and customers write is never markup. */
-function el(name, properties = {}, ...children) {
-  const { data, aria, ...rest } = properties;
-  const element = Object.assign(document.createElement(name), rest);
-  Object.assign(element.dataset, data);
-  for (const [key, value] of Object.entries(aria ?? {})) element.setAttribute(`aria-${key}`, value);
-  element.append(...children.filter(Boolean));
-  return element;
-}
-
-/**
- * Let an element hold these parts, each given as [key, facts, view].
- *
- * Only a part whose facts have changed is drawn anew: whoever is about to press a button, or writes
- * in a field, is not disturbed by what happens elsewhere.
- */
-function fill(parent, parts) {
-  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
-  const keys = new Set(parts.map(([key]) => key));
-  for (const [key, child] of old) if (!keys.has(key)) child.remove();
-  parts.forEach(([key, facts, view], index) => {
-    const text = JSON.stringify(facts);
-    let child = old.get(key);
-    if (!child || child.facts !== text) {
-      const drawn = Object.assign(view(facts), { facts: text });
-      drawn.dataset.key = key;
-      child?.replaceWith(drawn);
-      child = drawn;
-    }
-    if (parent.children[index] !== child)
-      parent.insertBefore(child, parent.children[index] ?? null);
-  });
-  if (focused && !focused.isConnected) (at(focused.id) ?? at(focused.dataset.then))?.focus();
-}
 
 function draw() {
   const shown = allRuns();
@@ -298,12 +279,12 @@ function draw() {
 }
 
 /** Return all that the picture of a request depends on. */
-const facts = (request, { threadId: thread = threadId, runId }) => ({
+const facts = (request, { runId, threadId: thread = threadId }) => ({
   ...request,
-  threadId: thread,
   runId,
+  threadId: thread,
+  me: actor(),
   isExpired: isPending(request) && isExpired(request),
-  mayAnswerNow: request.mayAnswer.includes(actor()),
   isSending: sending.has(request.interrupt.id),
   refusal: refusals.get(request.interrupt.id),
   isCorrected: drafts.has(request.interrupt.id),
@@ -332,9 +313,11 @@ function partsOf(run) {
   const isWaiting = run.requests.some(isPending);
   const foot = { ...run, isSending, isWaiting, mayCancel: isWaiting || isLive(run) };
   return [
-    ...asked(run)
-      .slice(-1)
-      .map(({ content }) => ["question", { content, actor: run.actor }, questionView]),
+    ...asked(run).map(({ content }) => [
+      "question",
+      { content: asText(content), actor: run.actor },
+      questionView,
+    ]),
     ...run.messages
       .filter(({ content }) => content)
       .map((message) => [`message ${message.id}`, message, messageView]),
@@ -358,14 +341,20 @@ const earlierView = () =>
     {},
     el(
       "button",
-      { type: "button", className: "plain", id: "earlier", onclick: showEarlier },
+      {
+        type: "button",
+        className: "plain",
+        id: "earlier",
+        data: { then: "conversation" },
+        onclick: showEarlier,
+      },
       "Show earlier runs",
     ),
   );
 
-/** Return the user's messages that a run was started with; one that only brings answers has none. */
+/** Return the question that a run was started with; one that only brings answers has none. */
 const asked = ({ input }) =>
-  input.resume?.length ? [] : input.messages.filter(({ role }) => role === "user");
+  input.resume?.length ? [] : input.messages.filter(({ role }) => role === "user").slice(-1);
 
 const messageView = ({ role, content }) =>
   role === "tool"
@@ -412,7 +401,7 @@ function requestView(request) {
     { className: "request", data: { status: request.status }, aria: { labelledby: `title-${id}` } },
     el("h2", { id: `title-${id}`, tabIndex: -1 }, message),
     argumentsView(request),
-    isPending(request) ? el("p", { className: "quiet" }, whoMayAnswer(request)) : null,
+    isPending(request) && whoMayAnswer(request),
     isPending(request) ? leftView(request) : el("p", { className: "outcome" }, outcome(request)),
     request.refusal && refusalView(request.refusal),
     request.isCorrected && isPending(request) ? correctionView(request) : buttons(request, "card"),
@@ -431,11 +420,7 @@ function waitingView(request) {
     // What this conversation shows in full is not asked about twice on one page.
     ...(isHere
       ? [el("p", { className: "quiet" }, "In this conversation.")]
-      : [
-          argumentsView(request),
-          el("p", { className: "quiet" }, whoMayAnswer(request)),
-          buttons(request, "list"),
-        ]),
+      : [argumentsView(request), whoMayAnswer(request), buttons(request, "list")]),
   );
 }
 
@@ -457,10 +442,11 @@ const inWords = (name) =>
 
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 
-function whoMayAnswer({ mayAnswer, mayAnswerNow }) {
-  const others = mayAnswer.filter((name) => name !== actor());
-  const names = [...(mayAnswerNow ? ["you"] : []), ...others].join(" or ");
-  return `${names.charAt(0).toUpperCase()}${names.slice(1)} may answer.`;
+function whoMayAnswer({ mayAnswer, me, isExpired }) {
+  if (isExpired) return null;
+  const others = mayAnswer.filter((name) => name !== me);
+  const names = [...(mayAnswer.includes(me) ? ["you"] : []), ...others].join(" or ");
+  return el("p", { className: "quiet" }, sentence(`${names} may answer`));
 }
 
 const leftView = ({ createdAt, expiresAt }) =>
@@ -496,7 +482,7 @@ function buttons(request, place) {
       { className: "buttons" },
       button("Close", "", () => decide(request, "cancelled")),
     );
-  if (!request.mayAnswerNow) return null;
+  if (!request.mayAnswer.includes(request.me)) return null;
   return el(
     "div",
     { className: "buttons" },
@@ -607,7 +593,7 @@ function outcome({ status, decidedBy, decidedAt, note, correctedArguments }) {
 
 const clock = (time) => new Date(time).toLocaleTimeString();
 
-/** Count down, and redraw when a request has run out. It is not announced each second. */
+/** Show the time that is left, each second; a screen reader is only told when there is none. */
 function tick() {
   for (const left of document.querySelectorAll("[data-expires]")) {
     const expires = Date.parse(left.dataset.expires);

@@ -97,28 +97,22 @@ class Person:
 
     def sees(self, what, where=None) -> None:
         """Wait until a text, or what a locator finds, is on the screen."""
-        from playwright.sync_api import expect
-
         if isinstance(what, (str, re.Pattern)):
             what = (where or self.conversation).get_by_text(what)
-        expect(what.first).to_be_visible(timeout=PATIENCE)
+        what.first.wait_for()
 
     def sees_no(self, what) -> None:
         """Wait until what a locator finds is gone."""
-        from playwright.sync_api import expect
-
-        expect(what).to_have_count(0, timeout=PATIENCE)
+        what.first.wait_for(state="detached")
 
     def hears(self, text: str) -> None:
         """Wait until a screen reader has been told this."""
-        from playwright.sync_api import expect
-
-        expect(self.page.get_by_role("status")).to_contain_text(text, timeout=PATIENCE)
+        self.page.get_by_role("status").filter(has_text=text).wait_for(state="attached")
 
     def has_focus_on(self, what) -> None:
-        from playwright.sync_api import expect
-
-        expect(what).to_be_focused(timeout=PATIENCE)
+        """Wait until this is what the keyboard acts on."""
+        focused = self.page.locator(":focus")
+        what.and_(focused).wait_for()
 
     def falls_asleep(self) -> None:
         self.page.evaluate(FALL_ASLEEP)
@@ -151,7 +145,10 @@ def person(chromium, server):
     def sit_down(actor: str = "alice", *, viewport=DESK, scheme: str = "light") -> Person:
         context = chromium.new_context(viewport=viewport, color_scheme=scheme, locale="en-GB")
         context.set_default_timeout(PATIENCE)
-        context.add_init_script(HURRY + f"sessionStorage.setItem('actor', {json.dumps(actor)})")
+        context.add_init_script(HURRY)
+        # Elsewhere, as in a frame that was refused, there is no storage.
+        be = f"sessionStorage.setItem('actor', {json.dumps(actor)})"
+        context.add_init_script(f"if (location.protocol === 'http:') {be}")
         people.append(Person(context.new_page(), server.url))
         return people[-1]
 

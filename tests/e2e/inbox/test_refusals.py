@@ -126,5 +126,5 @@ def test_whoever_lost_the_right_since_is_refused(server, both):
         "document.getElementById('actor').add(new Option('carol', 'carol', true, true))"
     )
     alice.answers("Approve", ASKED)
-    alice.sees("you may not decide about refunds", alice.card(ASKED))
+    alice.sees("You may not decide about refunds.", alice.card(ASKED))
     assert server.calls == []

@@ -164,7 +164,7 @@ def test_a_correction_that_is_none_is_refused_and_can_be_corrected(server, perso
     alice.answers("Correct", ASKED)
     alice.page.get_by_label("Amount").fill(amount)
     alice.button("Deny and ask anew").click()
-    alice.sees(re.compile("^the amount "), alice.card(ASKED))
+    alice.sees(re.compile("^The amount "), alice.card(ASKED))
     assert alice.page.get_by_label("Amount").input_value() == amount
     alice.button("Back").click()
     alice.answers("Approve", ASKED)
@@ -215,7 +215,7 @@ def test_whoever_may_not_cancel_is_told_so(person):
     alice.asks(BROKEN)
     alice.sees(alice.card(ASKED))
     mallory.joins(alice).button("Cancel run").click()
-    mallory.sees("you may not decide about refunds")
+    mallory.sees("You may not decide about refunds.")
     mallory.sees("Waits for approval")
 
 
@@ -229,6 +229,13 @@ def test_what_a_customer_writes_is_never_markup(person, question):
     alice.sees(question)
     alice.sees(alice.card(ASKED))
     assert alice.conversation.locator("img, script").count() == 0
+
+
+def test_no_other_page_can_show_this_one_in_a_frame(server, person):
+    mallory = person()
+    mallory.page.set_content(f'<iframe src="{server.url}"></iframe>')
+    assert mallory.page.frames[1].locator("main").count() == 0
+    assert "frame-ancestors 'none'" in mallory.mistakes.pop()
 
 
 def test_two_clicks_in_one_tab_send_one_answer(person):
@@ -255,11 +262,49 @@ def test_a_server_that_is_gone_is_told_and_found_again(person):
     alice.sees_no(alice.page.get_by_text("The server does not answer.").filter(visible=True))
 
 
+def test_the_page_of_whoever_one_chooses_to_be(person):
+    alice = person().opens()
+    alice.asks(BROKEN)
+    alice.sees("You or bob may answer.", alice.card(ASKED))
+    alice.page.get_by_label("You are").select_option("bob")
+    alice.sees("You or alice may answer.", alice.card(ASKED))
+    alice.answers("Approve", ASKED)
+    alice.sees(re.compile(r"^Approved by bob at "), alice.card(ASKED))
+
+
+def test_a_long_conversation_is_shown_from_its_end_and_back_to_its_beginning(server, person):
+    alice = person().opens()
+    [thread] = parse_qs(urlsplit(alice.page.url).query)["thread"]
+    for number in range(52):
+        message = {"id": f"m-{number}", "role": "user", "content": f"Question {number}."}
+        server.post("/agent", {"threadId": thread, "runId": f"r-{number}", "messages": [message]})
+    alice.sees("Question 51.")
+    shown = alice.page.locator(".question")
+    assert shown.first.inner_text().endswith("Question 2.")
+    alice.button("Show earlier runs").click()
+    alice.sees("Question 0.")
+    assert shown.count() == 52
+    alice.sees_no(alice.button("Show earlier runs"))
+
+
+def test_a_question_brings_what_was_said_before_along_once(person):
+    alice = person().opens()
+    sent = []
+    alice.page.on("request", lambda request: sent.append(request))
+    for question in ("One?", "Two?", "Three?"):
+        alice.asks(question)
+        alice.sees("Done", alice.page.locator("#runs > li").filter(has_text=question))
+    [*_, last] = [request for request in sent if request.url.endswith("/agent")]
+    said = [message["content"] for message in last.post_data_json["messages"]]
+    which = "Which order is it about?"
+    assert said == ["One?", which, "Two?", which, "Three?"]
+
+
 def test_a_question_that_was_not_taken_can_be_sent_again(person):
     alice = person().opens()
     alice.page.route("**/agent", lambda route: route.fulfill(status=409, body=json.dumps(CONFLICT)))
     alice.asks(BROKEN)
-    alice.sees(CONFLICT["message"])
+    alice.sees("This run id has been used for another input.")
     assert alice.question.input_value() == BROKEN
 
 
