@@ -52,6 +52,14 @@ def test_the_commands_that_ci_takes_from_the_readme_are_one_line_each():
     assert [block.count("\n") for block in blocks(ROOT / "README.md", "sh")] == [1, 1]
 
 
+@pytest.mark.parametrize("path", [*DOCUMENTS, *ROOT.glob("docs/examples/*.py")], ids=name)
+def test_every_request_that_an_example_makes_says_when_it_was_made(path):
+    """Or a list of them, oldest first, has no order."""
+    made = r"Interrupt(?:\.create)?\((?:[^()]|\([^()]*\))*\bexpires_at\b(?:[^()]|\([^()]*\))*\)"
+    calls = re.findall(made, path.read_text(encoding="utf-8"))
+    assert [call for call in calls if "created_at" not in call] == []
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_docstring_examples_do_what_they_show(module):
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0

@@ -106,8 +106,7 @@ class Inbox:
                 "toolCallId": claim.call[2],
                 "claimedAt": time_text(claim.claimed_at),
             }
-            for claim in await self.host.store.unfinished(self.host.clock(), PAGE)
-            if claim.call[0] == scope
+            for claim in await self.host.store.unfinished(scope, self.host.clock(), PAGE)
         ]
         return JSONResponse({"claims": claims})
 

@@ -8,6 +8,7 @@ one writer anyway; other processes have theirs.
 
 import asyncio
 import json
+import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from store import Claim, Decision, HostError, Key, New, Row, time_text
 
-from agui_runs import Interrupt, RunRecord
+from agui_runs import ConfigurationError, Interrupt, RunRecord
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Statement: TypeAlias = tuple[str, Sequence[object]]
@@ -151,7 +154,8 @@ alive_until, result FROM executions LEFT JOIN runs USING (scope, thread_id, run_
 """
 CLAIMED = f"{CLAIMS} WHERE {ONE_CALL.replace('scope', 'executions.scope', 1)}"
 UNFINISHED = f"""
-{CLAIMS} WHERE result IS NULL AND (alive_until IS NULL OR alive_until <= ?)
+{CLAIMS} WHERE result IS NULL AND (? IS NULL OR executions.scope = ?)
+AND (alive_until IS NULL OR alive_until <= ?)
 ORDER BY claimed_at LIMIT ?
 """
 DECISIONS = """
@@ -232,10 +236,10 @@ class SqliteStore:
         return [as_decision(*columns) for columns in found]
 
     async def expired(self, now: datetime, limit: int) -> list[Row]:
-        return await self._rows(EXPIRED, time_text(now), limit)
+        return readable(await self._read(EXPIRED, (time_text(now), limit)))
 
     async def silent(self, now: datetime, limit: int) -> list[Row]:
-        return await self._rows(SILENT, time_text(now), limit)
+        return readable(await self._read(SILENT, (time_text(now), limit)))
 
     async def renew(self, keys: Iterable[Key], until: datetime) -> None:
         values = [(time_text(until), *key) for key in keys]
@@ -256,8 +260,9 @@ class SqliteStore:
         found = await self._read(CLAIMED, call)
         return as_claim(*found[0]) if found else None
 
-    async def unfinished(self, now: datetime, limit: int) -> list[Claim]:
-        return [as_claim(*found) for found in await self._read(UNFINISHED, (time_text(now), limit))]
+    async def unfinished(self, scope: str | None, now: datetime, limit: int) -> list[Claim]:
+        values = (scope, scope, time_text(now), limit)
+        return [as_claim(*found) for found in await self._read(UNFINISHED, values)]
 
     async def remove_ended(self, before: datetime, limit: int) -> int:
         def remove() -> int:
@@ -339,6 +344,17 @@ def as_decision(*columns: Any) -> Decision:
         decided_at=datetime.fromisoformat(decided_at),
         correction=correction and json.loads(correction),
     )
+
+
+def readable(found: Iterable[tuple[str, str, str, str]]) -> list[Row]:
+    """Return the rows that can be read, and log those that cannot."""
+    rows = []
+    for columns in found:
+        try:
+            rows.append(as_row(*columns))
+        except ConfigurationError as problem:
+            LOG.error("a stored run cannot be read: %s", problem)
+    return rows
 
 
 def as_claim(*columns: Any) -> Claim:

@@ -132,7 +132,11 @@ class Store(Protocol):
         ...
 
     async def expired(self, now: datetime, limit: int) -> list[Row]:
-        """Read runs, of every scope, with a pending interrupt that has expired."""
+        """Read runs, of every scope, with a pending interrupt that has expired.
+
+        A row that cannot be read is logged and left out, here and by `silent`: it must not keep
+        the others from being looked after.
+        """
         ...
 
     async def silent(self, now: datetime, limit: int) -> list[Row]:
@@ -155,8 +159,8 @@ class Store(Protocol):
         """Read the claim on a call, if there is one."""
         ...
 
-    async def unfinished(self, now: datetime, limit: int) -> list[Claim]:
-        """Read claims, of every scope, without a result and without a worker, oldest first."""
+    async def unfinished(self, scope: str | None, now: datetime, limit: int) -> list[Claim]:
+        """Read claims without a result and without a worker, oldest first; None is every scope."""
         ...
 
     async def remove_ended(self, before: datetime, limit: int) -> int:

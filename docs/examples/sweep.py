@@ -41,11 +41,19 @@ async def sweep(store: Store, now: datetime, keep: timedelta | None = None) -> S
     lost = [row for row in silent if row.run.is_started]
     for row in lost:
         await end_lost(store, row, now, "worker_lost", "The server lost this run.")
-    removed = 0 if keep is None else await store.remove_ended(now - keep, AT_ONCE)
+    removed = 0 if keep is None else await remove_all(store, now - keep)
     # Those that are still reserved have lost nothing, and a run that follows a lost one is new.
     to_take_up = [row for row in await store.silent(now, AT_ONCE) if not row.run.is_started]
-    unfinished = await store.unfinished(now, AT_ONCE)
+    unfinished = await store.unfinished(None, now, AT_ONCE)
     return Swept(len(expired), len(lost), removed, to_take_up, unfinished)
+
+
+async def remove_all(store: Store, before: datetime) -> int:
+    """Remove what ended before that time, a few at a time, so that nobody waits for long."""
+    removed = 0
+    while some := await store.remove_ended(before, AT_ONCE):
+        removed += some
+    return removed
 
 
 async def close_expired(store: Store, row: Row, now: datetime) -> None:

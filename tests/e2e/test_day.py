@@ -168,6 +168,19 @@ def test_what_was_approved_beside_an_expired_request_is_made(server):
     assert [call["orderId"] for call in other.calls] == ["A-1"]
 
 
+def test_a_row_that_cannot_be_read_does_not_keep_the_others_open(server, caplog):
+    pause(server)
+    server.post("/agent", {**said(), "threadId": "thread-2"})
+    with database(server) as db:
+        db.execute(
+            "UPDATE runs SET record = replace(record, '\"reason\"', '\"reasons\"') "
+            "WHERE thread_id = 'thread-1'"
+        )
+    server.clock.now += timedelta(minutes=10)
+    assert sweep(server).expired == 1
+    assert "a stored run cannot be read: run record: interrupts[0].reason is missing" in caplog.text
+
+
 # --- Slow and dead ------------------------------------------------------------------------------
 
 
@@ -466,6 +479,15 @@ def test_a_call_that_nobody_knows_the_result_of_is_never_forgotten(server):
     sweep(server, MONTH)
     assert len(server.get("/unfinished")[1]["claims"]) == 1
     assert [run["runId"] for run in runs(server)] == ["run-1"]
+
+
+def test_all_that_is_old_is_removed_in_one_sweep(server):
+    for number in range(250):
+        lose(server, f"run-{number}")
+    with database(server) as db:
+        db.execute("UPDATE runs SET record = replace(record, '\"started\"', '\"succeeded\"')")
+    server.clock.now += MONTH + timedelta(seconds=1)
+    assert (sweep(server, MONTH).removed, runs(server)) == (250, [])
 
 
 def test_the_audit_outlives_the_run(server):
