@@ -88,9 +88,9 @@ class Chat:
         authorise(actor)  # Duty: may this actor cancel this run?
         row = await self.host.store.load(key_in(scope, await json_of(request)))
         by = By(actor, f"cancel {uuid4()}")
+        row = await end(self.host, row, "cancelled", by)
         if row.run.is_awaiting_approval:
             row = await self.close(row, by)
-        row = await end(self.host, row, "cancelled", by)
         return JSONResponse(row.run.to_protocol())
 
     async def close(self, row: Row, by: By) -> Row:

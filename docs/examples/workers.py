@@ -28,9 +28,11 @@ class Workers:
         self.is_stopped = False
 
     async def take(self, row: Row) -> Work | None:
-        """Take up a reserved run and return its work, or None where somebody else has it."""
-        self.refuse_when_stopping()
-        if row.run.status != RunRecord.RESERVED:
+        """Take up a reserved run and return its work, or None where somebody else has it.
+
+        A process that is about to end leaves it to another one.
+        """
+        if self.is_stopping or row.run.status != RunRecord.RESERVED:
             return None
         now = self.host.clock()
         # The lease comes first: a started run without one would be a lost run.
@@ -70,8 +72,6 @@ class Workers:
                 swept = await sweep(self.host.store, self.host.clock())
                 for row in swept.to_take_up:
                     await self.take(row)
-            except HostError:
-                return  # The server is stopping.
             except Exception:
                 LOG.exception("a sweep has failed")
             await asyncio.sleep(every)

@@ -1,10 +1,12 @@
 """Answers outside the chat, and what a page needs to show them: the example server's inbox."""
 
+import asyncio
 import json
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from sqlite3 import connect
-from urllib.request import Request
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -224,6 +226,36 @@ def test_cancelling_a_paused_run_cancels_every_open_request(server):
     cancelled = [(each["status"], each["decidedBy"]) for each in run["requests"]]
     assert (status, cancelled) == (200, [("cancelled", "alice"), ("cancelled", "alice")])
     assert server.get("/approvals")[1]["approvals"] == []
+
+
+def test_a_run_that_pauses_while_it_is_being_cancelled_is_cancelled_as_a_paused_one(
+    server, monkeypatch
+):
+    server.in_agent.wanted = True
+    load = server.store.load
+    with urlopen(server.request("/agent", said("thread-1", "run-1")), timeout=60) as response:
+        server.in_agent.wait()
+        key = ("shop-1", "thread-1", "run-1")
+        live = asyncio.run_coroutine_threadsafe(load(key), server.loop).result(60)
+        server.in_agent.released.set()
+        response.read()
+    rows = [live]
+
+    async def live_at_first(key):
+        return rows.pop() if rows else await load(key)
+
+    monkeypatch.setattr(server.store, "load", live_at_first)
+    server.post("/cancel", {"threadId": "thread-1", "runId": "run-1"})
+    assert thread(server)["runs"][0]["requests"][0]["status"] == "cancelled"
+
+
+def test_an_answer_to_a_server_that_is_stopping_is_taken_and_acted_on_elsewhere(server):
+    asked = pause(server)
+    server.workers.is_stopping = True
+    status, answered = answer(server, asked, "approved")
+    with type(server)(Path(server.database), server.clock.now).running() as other:
+        follow(other, answered["resumedBy"])
+    assert (status, server.calls, other.calls) == (200, [], [REFUND])
 
 
 def test_after_a_paused_run_was_cancelled_the_thread_goes_on(server):
