@@ -126,7 +126,8 @@ class Person:
         return re.sub(r"\d+:\d\d left", "", self.conversation.inner_text())
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright is at work no other test can have an event loop.
+@pytest.fixture(scope="module")
 def chromium(chromium_path) -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
