@@ -18,8 +18,9 @@ import generated
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]
-# The server runs until it is stopped: tests/e2e starts it, and stops it.
-EXAMPLES = sorted(set(ROOT.glob("docs/examples/*.py")) - {ROOT / "docs/examples/agent_server.py"})
+# tests/e2e runs the server, which goes on until it is stopped, and the sweep of its database.
+ELSEWHERE = {ROOT / "docs/examples" / name for name in ("agent_server.py", "sweep.py")}
+EXAMPLES = sorted(set(ROOT.glob("docs/examples/*.py")) - ELSEWHERE)
 MODULES = [
     importlib.import_module(f"agui_runs.{module.name}")
     for module in pkgutil.iter_modules(agui_runs.__path__)
@@ -50,6 +51,14 @@ def test_a_document_holds_only_code_that_some_check_runs(document):
 
 def test_the_commands_that_ci_takes_from_the_readme_are_one_line_each():
     assert [block.count("\n") for block in blocks(ROOT / "README.md", "sh")] == [1, 1]
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *ROOT.glob("docs/examples/*.py")], ids=name)
+def test_every_request_that_an_example_makes_says_when_it_was_made(path):
+    """Or a list of them, oldest first, has no order."""
+    made = r"Interrupt(?:\.create)?\((?:[^()]|\([^()]*\))*\bexpires_at\b(?:[^()]|\([^()]*\))*\)"
+    calls = re.findall(made, path.read_text(encoding="utf-8"))
+    assert [call for call in calls if "created_at" not in call] == []
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

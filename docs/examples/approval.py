@@ -8,12 +8,13 @@ cancellation while the success is on its way, a failure that must not leak.
 
 Every act knows nothing but the database, as after a restart. The file reads from top to
 bottom: the store, the tool, the server, the timeline, the acts, and `main`, which plays
-them. A line of the timeline is printed once it is proven; at the first one that is not,
-the script says so and exits non-zero.
+them. Rows and tables are those of the example server, in run_store.py. A line of the
+timeline is printed once it is proven; at the first one that is not, the script says so
+and exits non-zero.
 """
 
+import asyncio
 import json
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,11 +23,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from run_store import SqliteStore, as_text
+from store import By, HostError, Key, New, Row, made_between
 
 from agui_runs import Interrupt, JSONValue, RunRecord, StreamError, digest
 
-Key: TypeAlias = tuple[str, str, str]
 Request: TypeAlias = dict[str, Any]
 
 # Whose data this is. A server takes it from the session, never from the request.
@@ -41,32 +44,7 @@ STOPPED = (SCOPE, "thread-3", "run-5")  # Its user cancels it.
 BROKEN = (SCOPE, "thread-4", "run-6")  # Its refund service is down.
 
 
-# --- The store: one row for each key, and every save a compare-and-swap ---------------------
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    scope TEXT, thread_id TEXT, run_id TEXT, record TEXT NOT NULL,
-    PRIMARY KEY (scope, thread_id, run_id)
-);
-CREATE TABLE IF NOT EXISTS claims (interrupt_id TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS refunds (order_id TEXT, amount TEXT);
-"""
-ONE_RUN = "scope = ? AND thread_id = ? AND run_id = ?"
-
-
-class HostError(Exception):
-    """What this server refuses on its own account, with a code as a `StreamError` has."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class Row(NamedTuple):
-    """A run, and the text it was read from, which the next save must still find."""
-
-    run: RunRecord
-    text: str
+# --- The store: that of the server, one call at a time --------------------------------------
 
 
 class Store:
@@ -74,8 +52,7 @@ class Store:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.db = sqlite3.connect(path)
-        self.db.executescript(SCHEMA)
+        self.kept = SqliteStore(path)
 
     def reserve(self, request: Request, now: datetime) -> Row:
         """Take the key for this request, or attach to the run that the same request made."""
@@ -86,49 +63,47 @@ class Store:
             digest=digest(request),
             created_at=now,
         )
-        insert = "INSERT INTO runs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-        with self.db:
-            self.db.execute(insert, (*run.key, as_text(run)))
-        row = self.load(run.key)
+        row, _ = asyncio.run(self.kept.reserve(New(run, request, "customer", now)))
         if row.run.digest != run.digest:
-            raise HostError("input_conflict")
+            raise HostError("input_conflict", "this run id has been used for another input")
         return row
 
     def load(self, key: Key) -> Row:
         """Read a run back."""
-        [(text,)] = self.db.execute(f"SELECT record FROM runs WHERE {ONE_RUN}", key).fetchall()
-        return Row(RunRecord.from_storage(json.loads(text)), text)
+        return asyncio.run(self.kept.load(key))
 
     def load_paused(self, thread_id: str, interrupt_id: str) -> Row:
         """Find the run that raised an interrupt: on the client's own thread, and nowhere else."""
-        query = "SELECT scope, thread_id, run_id FROM runs WHERE scope = ? AND thread_id = ?"
-        for key in self.db.execute(query, (SCOPE, thread_id)).fetchall():
-            row = self.load(key)
-            if row.run.interrupt(interrupt_id):
-                return row
-        raise HostError("interrupt_unknown")
+        row = asyncio.run(self.kept.awaiting(SCOPE, thread_id, [interrupt_id]))
+        if row is None or row.run.interrupt(interrupt_id) is None:
+            raise HostError("interrupt_unknown", "no run of this thread has raised it")
+        return row
 
-    def save(self, row: Row, run: RunRecord) -> Row:
+    def save(self, row: Row, run: RunRecord, who: str = "server") -> Row:
         """Put the run in the place of the row, if nobody has written there since it was read."""
         if run is row.run:
             return row  # A transition that changes nothing returns the same object.
-        text = as_text(run)
-        update = f"UPDATE runs SET record = ? WHERE {ONE_RUN} AND record = ?"
-        with self.db:
-            swapped = self.db.execute(update, (text, *run.key, row.text)).rowcount == 1
-        if not swapped:
-            raise HostError("stale_copy")
-        return Row(run, text)
+        audit = made_between(row.run, run, By(who, "approval.py"))
+        saved = asyncio.run(self.kept.save(row, run, audit))
+        if saved is None:
+            raise HostError("stale_copy", "the row has changed since it was read")
+        return saved
+
+    def claim(self, call: Key, run_id: str, now: datetime) -> bool:
+        """Take a tool call for a run; return False where it was taken before."""
+        return asyncio.run(self.kept.claim(call, run_id, now))
+
+    def keep_result(self, call: Key, result: str) -> None:
+        """Keep what a claimed call has given."""
+        asyncio.run(self.kept.keep_result(call, result))
 
     def count(self, table: str) -> int:
-        """Say how many rows a table has: how many runs there are, or refunds."""
-        [(rows,)] = self.db.execute(f"SELECT count(*) FROM {table}").fetchall()
+        """Say how many rows a table has: how many runs there are, or executions of a tool."""
+        [(rows,)] = self.kept.db.execute(f"SELECT count(*) FROM {table}").fetchall()
         return int(rows)
 
-
-def as_text(run: RunRecord) -> str:
-    """Return the text to store: one for each value, so that texts can be compared."""
-    return json.dumps(run.to_storage(), sort_keys=True)
+    def close(self) -> None:
+        asyncio.run(self.kept.close())
 
 
 # --- The tool: it needs an approval, and it runs once ---------------------------------------
@@ -139,26 +114,28 @@ REVIEWERS = {"alice", "bob"}
 def authorise(reviewer: str) -> None:
     """Refuse a reviewer who may not, or may no longer, decide about refunds."""
     if reviewer not in REVIEWERS:
-        raise HostError("not_authorised")
+        raise HostError("not_authorised", "you may not decide about refunds")
 
 
-def refund(store: Store, ask: Interrupt, arguments: dict[str, str], reviewer: str) -> bool:
+def refund(
+    store: Store, paused: RunRecord, arguments: dict[str, str], reviewer: str, now: datetime
+) -> bool:
     """Run the tool for an approved interrupt; return False where it has run before.
 
     An approval is an answer and not a permission: these checks are the duty of the host.
     """
     authorise(reviewer)
+    [ask] = paused.interrupts
     if not ask.is_approved:
-        raise HostError("not_approved")
+        raise HostError("not_approved", "this refund has not been approved")
     if digest(arguments) != ask.arguments_digest:
-        raise HostError("arguments_changed")
-    with store.db:
-        claim = "INSERT INTO claims VALUES (?) ON CONFLICT DO NOTHING"
-        if store.db.execute(claim, (ask.id,)).rowcount == 0:
-            return False
-        # The refund commits with its claim. A remote service would get ask.id with it, to know
-        # a retry when it sees one.
-        store.db.execute("INSERT INTO refunds VALUES (:orderId, :amount)", arguments)
+        raise HostError("arguments_changed", "these are not the arguments that were approved")
+    # Claim, then run: a crash in between loses the refund, and never repeats it. A remote service
+    # would get ask.id with it, to know a retry when it sees one.
+    call = (paused.scope, paused.thread_id, ask.tool_call_id)
+    if not store.claim(call, paused.run_id, now):
+        return False
+    store.keep_result(call, f"Refunded {arguments['amount']} for {arguments['orderId']}.")
     return True
 
 
@@ -188,7 +165,7 @@ def begin(store: Store, request: Request, now: datetime, *said: JSONValue) -> Ro
     row = store.reserve(request, now)
     started = row.run.start(now=now, snapshot={"messages": [*request["messages"], *said]})
     if started is row.run:
-        raise HostError("already_started")
+        raise HostError("already_started", "somebody is on it")
     return store.save(row, started)
 
 
@@ -221,14 +198,16 @@ def resume(store: Store, request: Request, reviewer: str, now: datetime) -> bool
     [entry] = request["resume"]
     paused = store.load_paused(request["threadId"], entry["interruptId"])
     # An answer that repeats the stored one changes nothing; another one, or a late one, is refused.
-    paused = store.save(paused, paused.run.answer(request["resume"], now=now))
+    paused = store.save(paused, paused.run.answer(request["resume"], now=now), reviewer)
     # Only now is the new run reserved, so that a refused answer leaves none behind.
     row = store.reserve(request, now)
     if row.run.is_terminal:
         return False
     store.save(row, row.run.start(now=now, snapshot=paused.run.snapshot))
     [ask] = paused.run.interrupts
-    return ask.is_approved and refund(store, ask, proposed_call(paused.run)[1], reviewer)
+    return ask.is_approved and refund(
+        store, paused.run, proposed_call(paused.run)[1], reviewer, now
+    )
 
 
 # --- The timeline ---------------------------------------------------------------------------
@@ -310,7 +289,7 @@ def pause_for_approval(store: Store) -> None:
 def restart(store: Store) -> None:
     """The server restarts, and the client reconnects."""
     now = at("10:01:00")
-    run, text = store.load(REFUND)
+    run, text, *_ = store.load(REFUND)
     step(now, "server", "restarts and reads run-1", "all of it was saved", as_text(run) == text)
     step(now, "client", "sees the state of event 3", "from the snapshot", run.sequence == 3)
     [ask] = [pending.to_protocol() for pending in run.pending_interrupts]
@@ -348,7 +327,7 @@ def alice_approves(store: Store) -> None:
     [answered] = store.load(REFUND).run.interrupts
     step(now, "alice", "approves", "run-2 brings it, run-1 keeps it", answered.is_approved)
     why = "authorised, the same arguments, claimed"
-    step(now, "server", "refunds 20.00", why, ran and store.count("refunds") == 1)
+    step(now, "server", "refunds 20.00", why, ran and store.count("executions") == 1)
 
 
 def alice_approves_again(store: Store) -> None:
@@ -359,7 +338,7 @@ def alice_approves_again(store: Store) -> None:
     ran = resume(store, approval_for(ANSWER, answered), "alice", now)
     unchanged = store.load(REFUND) == before
     step(now, "alice", "approves again", "the stored decision stands", unchanged)
-    once = not ran and store.count("refunds") == 1
+    once = not ran and store.count("executions") == 1
     step(now, "server", "does not refund again", "the claim is taken", once)
 
 
@@ -371,9 +350,9 @@ def not_a_permission(store: Store) -> None:
     _, arguments = proposed_call(run)
     more = {**arguments, "amount": "2000.00"}
     with refused(now, "mallory's refund", "not_authorised", "an approval is no permission"):
-        refund(store, approved, arguments, "mallory")
+        refund(store, run, arguments, "mallory", now)
     with refused(now, "to refund 2000.00", "arguments_changed", "alice approved 20.00"):
-        refund(store, approved, more, "alice")
+        refund(store, run, more, "alice", now)
     with refused(now, "a forged approval", "interrupt_changed", "run-1 never asked for that"):
         run.replace_interrupt(replace(approved, arguments_digest=digest(more)), now=now)
 
@@ -395,7 +374,7 @@ def late_answer(store: Store) -> None:
         resume(store, approval_for(LATE_ANSWER, ask), "alice", now)
     cancelled = ask.decide("cancelled", now=now)
     row = store.save(row, row.run.replace_interrupt(cancelled, now=now))
-    closed = not row.run.is_awaiting_approval and store.count("refunds") == 1
+    closed = not row.run.is_awaiting_approval and store.count("executions") == 1
     step(now, "server", "cancels the request", "an expired one can still be closed", closed)
 
 
@@ -441,7 +420,7 @@ def second_run_finishes(store: Store) -> None:
     run = store.save(row, row.run.finish("succeeded", now=now)).run
     done = run.status == "succeeded"
     step(now, "server", "ends run-2: succeeded", "run-1 stays interrupted", done)
-    step(now, "server", "has refunded once", "one yes, one refund", store.count("refunds") == 1)
+    step(now, "server", "has refunded once", "one yes, one refund", store.count("executions") == 1)
 
 
 def failed_run(store: Store) -> None:
@@ -451,7 +430,7 @@ def failed_run(store: Store) -> None:
     error = ConnectionError("db-2.internal refused svc_refund")  # This is for the log alone.
     failure = {"message": "The refund service is down.", "code": "refund_down"}
     row = store.save(row, row.run.finish("failed", now=now, failure=failure))
-    clean = row.run.failure == failure and str(error) not in row.text
+    clean = row.run.failure == failure and str(error) not in row.version
     step(now, "server", "ends run-6: failed", "a reconnect is told message and code", clean)
 
 
@@ -485,8 +464,7 @@ def main() -> None:
     """Play the story, or the one act that the command line names."""
     if len(sys.argv) > 1:
         name, path = sys.argv[1:]
-        store = Store(path)
-        with closing(store.db):
+        with closing(Store(path)) as store:
             globals()[name](store)
         return
     with TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""What the end-to-end tests stand on: the example server, and AG-UI's own client in Node.
+"""What the end-to-end tests stand on: the example server, AG-UI's client in Node, and Chromium.
 
-They need more than the other tests, and those that use Node more than those that do not. Where
-something is missing they are left out and say so; with `AGUI_RUNS_E2E=required` in the
-environment, as in `.ci/run`, they fail instead.
+They need more than the other tests, those that use Node or Chromium most. Where something is
+missing they are left out and say so; with `AGUI_RUNS_E2E=required` in the environment, as in
+`.ci/run`, they fail instead.
 """
 
 import asyncio
@@ -16,10 +16,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
@@ -57,7 +58,17 @@ def missing_client() -> str:
     return ""
 
 
-NO_SERVER, NO_CLIENT = missing_module(), missing_client()
+def missing_chromium() -> str:
+    """Return what a test in a real browser misses and the command that brings it, or nothing."""
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed: pip install --editable '.[browser]'"
+    if CHROMIUM is None:
+        return "Chromium is missing: apt-get install chromium"
+    return ""
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+NO_SERVER, NO_CLIENT, NO_CHROMIUM = missing_module(), missing_client(), missing_chromium()
 IS_REQUIRED = os.environ.get("AGUI_RUNS_E2E") == "required"
 
 
@@ -76,14 +87,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def problem_of(item: pytest.Item) -> str:
-    """Return why a test cannot run, or nothing: Node is for those with one of its fixtures."""
-    uses_node = not {"node", "browser"}.isdisjoint(item.fixturenames)
-    return NO_SERVER or (NO_CLIENT if uses_node else "")
+    """Return why a test cannot run, or nothing: each tool is for those with one of its fixtures."""
+    used = set(item.fixturenames)
+    return (
+        NO_SERVER
+        or (used & {"node", "browser", "axe"} and NO_CLIENT)
+        or (used & {"chromium_path"} and NO_CHROMIUM)
+        or ""
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _examples_can_be_imported() -> None:
     sys.path.append(str(EXAMPLES))
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str | None:
+    return CHROMIUM
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +119,17 @@ def node():
         return json.loads(done.stdout)
 
     return run
+
+
+@pytest.fixture
+def tell(capsys):
+    """Return a function that writes a line to the terminal, for what a test has counted."""
+
+    def write(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{line}")
+
+    return write
 
 
 class Browser:
@@ -179,7 +211,10 @@ class Server:
     """The example server on a port of its own, with a tool and an agent that can be held."""
 
     def __init__(self, database: Path, now: datetime) -> None:
+        from run_store import SqliteStore
+
         self.database = str(database)
+        self.store = SqliteStore(self.database)
         self.clock = Clock(now)
         self.calls: list[dict[str, str]] = []
         self.in_tool = Hold()
@@ -193,12 +228,12 @@ class Server:
         await self.in_tool.here()
         if failure := self.tool_failures.get(arguments["orderId"]):
             raise failure
-        from agent_server import refund
+        from agent import refund
 
         return await refund(arguments)
 
     async def agent(self, question: str, results: list[str]):
-        from agent_server import scripted_agent
+        from agent import scripted_agent
 
         if self.agent_failure:
             raise self.agent_failure
@@ -217,8 +252,15 @@ class Server:
 
     def post(self, path: str, body: object, **headers: str | None) -> tuple[int, Any]:
         """Post without a client; return the status, and the JSON or the events of the answer."""
+        return self.send(self.request(path, body, **headers))
+
+    def get(self, path: str, **query: str) -> tuple[int, Any]:
+        """Get without a client; return what `post` does."""
+        return self.send(Request(f"{self.url}{path}?{urlencode(query)}", headers=HEADERS))
+
+    def send(self, request: Request) -> tuple[int, Any]:
         try:
-            with urlopen(self.request(path, body, **headers), timeout=PATIENCE) as response:
+            with urlopen(request, timeout=PATIENCE) as response:
                 text, status = response.read().decode(), response.status
         except HTTPError as error:
             with error:
@@ -232,14 +274,33 @@ class Server:
         import uvicorn
         from agent_server import build_app
 
-        app = build_app(self.database, clock=self.clock, agent=self.agent, tool=self.tool)
-        config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none")
+        # Nothing happens by itself: a test that wants a sweep or a renewal has one.
+        never = 1e6
+        app = build_app(
+            self.store,
+            clock=self.clock,
+            agent=self.agent,
+            tool=self.tool,
+            renew_every=timedelta(seconds=never),
+            sweep_every=never,
+            grace=PATIENCE,
+        )
+        self.workers = app.state.workers
+        config = uvicorn.Config(app, log_level="critical", ws="none")
         server = uvicorn.Server(config)
         # The socket listens before the server does, so nobody has to wait for the server.
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            thread = threading.Thread(target=server.run, args=([listening],))
+            begun = threading.Event()
+
+            async def serve() -> None:
+                self.loop = asyncio.get_running_loop()
+                begun.set()
+                await server.serve([listening])
+
+            thread = threading.Thread(target=asyncio.run, args=(serve(),))
             thread.start()
+            assert begun.wait(PATIENCE)
             try:
                 yield self
             finally:

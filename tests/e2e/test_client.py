@@ -12,6 +12,7 @@ TWO = [{"id": "message-1", "role": "user", "content": "A-1042 and B-7 arrived br
 SMALL_TALK = [{"id": "message-1", "role": "user", "content": "Hello?"}]
 REFUND = {"orderId": "A-1042", "amount": "20.00", "currency": "EUR"}
 TEXT = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
+RELOAD = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"]
 PROPOSAL = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "STATE_SNAPSHOT"]
 
 
@@ -251,10 +252,11 @@ def test_a_stored_approval_gives_no_right_to_somebody_else(server, user):
 # --- A reload: the same input again -------------------------------------------------------------
 
 
-def test_a_reload_of_a_succeeded_run_without_state_gets_its_ending(server, user):
-    user.asks(SMALL_TALK)
+def test_a_reload_of_a_succeeded_run_gets_its_messages_and_its_ending(server, user):
+    said = user.asks(SMALL_TALK)
     again = user.reloads(SMALL_TALK)
-    assert (types(again), again["outcome"]) == (["RUN_STARTED", "RUN_FINISHED"], "success")
+    assert (types(again), again["outcome"]) == ([*RELOAD, "RUN_FINISHED"], "success")
+    assert again["messages"] == said["messages"]
 
 
 def test_a_reload_of_a_succeeded_run_gets_its_state_and_makes_no_call(server, user):
@@ -262,7 +264,7 @@ def test_a_reload_of_a_succeeded_run_gets_its_state_and_makes_no_call(server, us
     done = user.answers(asked, YES)
     resume = entries(asked, YES)
     again = user.reloads(asked["messages"], "run-2", asked["state"], resume=resume)
-    assert types(again) == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"]
+    assert types(again) == [*RELOAD, "RUN_FINISHED"]
     assert (again["outcome"], again["state"]) == ("success", done["state"])
     assert server.calls == [REFUND]
 
@@ -270,7 +272,7 @@ def test_a_reload_of_a_succeeded_run_gets_its_state_and_makes_no_call(server, us
 def test_a_reload_of_a_paused_run_gets_the_same_request(user):
     asked = user.asks(QUESTION)
     again = user.reloads(QUESTION)
-    assert types(again) == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"]
+    assert types(again) == [*RELOAD, "RUN_FINISHED"]
     assert (again["outcome"], again["pending"]) == ("interrupt", asked["pending"])
     assert again["state"] == asked["state"]
 
@@ -297,7 +299,7 @@ def test_a_reload_of_a_failed_run_gets_the_failure_and_no_secret(server, user):
     again = user.reloads(asked["messages"], "run-2", asked["state"], resume=resume)
     error = {"type": "RUN_ERROR", "message": "The agent has failed.", "code": "agent_failed"}
     assert failed["error"] == again["error"] == error
-    assert types(again) == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+    assert types(again) == [*RELOAD, "RUN_ERROR"]
     assert "internal" not in str(failed) + str(again)
     assert server.calls == [REFUND]
 
@@ -323,7 +325,7 @@ def test_a_reload_of_a_cancelled_run_gets_the_cancellation(server, user, browser
     cancelled = browser.answer(running)
     again = user.reloads(QUESTION)
     assert (cancelled["outcome"], again["outcome"]) == ("cancelled", "cancelled")
-    assert types(again) == ["RUN_STARTED", "RUN_FINISHED"]
+    assert types(again) == [*RELOAD, "RUN_FINISHED"]
 
 
 def test_a_reload_while_the_run_is_live_follows_it_to_its_end(server, user, browser):
@@ -335,7 +337,8 @@ def test_a_reload_while_the_run_is_live_follows_it_to_its_end(server, user, brow
     following = browser.send("reloaded", "run", runId="run-1")
     server.in_agent.released.set()
     asked, followed = browser.answer(running), browser.answer(following)
-    assert types(followed) == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_FINISHED"]
+    assert (types(followed)[0], types(followed)[-1]) == ("RUN_STARTED", "RUN_FINISHED")
+    assert (followed["state"], followed["messages"]) == (asked["state"], asked["messages"])
     assert (followed["outcome"], followed["pending"]) == ("interrupt", asked["pending"])
 
 

@@ -57,16 +57,19 @@ def results(events):
 def begin(server, interrupt):
     """Claim a call as a server does that crashes before it has the result."""
     with database(server) as db:
-        claim = ("shop-1", "thread-1", interrupt["toolCallId"])
-        db.execute("INSERT INTO executions VALUES (?, ?, ?, NULL)", claim)
+        claim = ("shop-1", "thread-1", interrupt["toolCallId"], "run-of-old", "2126-03-02")
+        db.execute("INSERT INTO executions VALUES (?, ?, ?, ?, ?, NULL)", claim)
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    """Let the server look only once for the result of a call that was begun before."""
-    import agent_server
-
-    monkeypatch.setattr(agent_server, "LOOKS_FOR_RESULT", 1)
+def insert(server, run, posted):
+    """Store a run that a process has left behind."""
+    columns = "scope, thread_id, run_id, record, input, actor, alive_until"
+    texts = (json.dumps(run.to_storage(), sort_keys=True), json.dumps(posted))
+    with database(server) as db:
+        db.execute(
+            f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, 'alice', ?)",
+            (*run.key, *texts, "2126-03-02T09:00:30.000000Z"),
+        )
 
 
 @contextmanager
@@ -204,7 +207,7 @@ def test_events_are_numbered_and_the_state_stored_is_the_state_sent(server):
     run = stored(server)
     [sent] = [event["snapshot"] for event in events if event["type"] == "STATE_SNAPSHOT"]
     # RUN_STARTED and the ending are of the record itself; those between them are numbered.
-    assert (run.sequence, run.snapshot) == (len(events) - 2, sent)
+    assert (run.sequence, run.snapshot["state"]) == (len(events) - 2, sent)
 
 
 def test_what_is_asked_about_is_what_is_stored(server):
@@ -222,12 +225,13 @@ def test_an_answer_arrives_after_a_restart(server, tmp_path):
     assert (server.calls, restarted.calls) == ([], [REFUND])
 
 
-def test_two_servers_on_one_database_make_one_call(server, impatient):
+def test_two_servers_on_one_database_make_one_call(server):
     asked = asks(server)
     server.in_tool.wanted = True
     with type(server)(Path(server.database), server.clock.now).running() as other:
         with urlopen(server.request("/agent", answer(asked)), timeout=60) as response:
             server.in_tool.wait()
+            other.clock.now += timedelta(minutes=1)  # The lease of the first one is over.
             _, early = other.post("/agent", answer(asked, run="run-3"))
             server.in_tool.released.set()
             assert b'"success"' in response.read()
@@ -237,16 +241,14 @@ def test_two_servers_on_one_database_make_one_call(server, impatient):
 
 
 def test_the_same_answer_while_the_tool_runs_waits_for_the_result(server, monkeypatch):
-    from run_store import Store
+    look = server.store.claimed
 
-    look = Store.result
-
-    async def look_and_release(store, call):
-        found = await look(store, call)
+    async def look_and_release(call):
+        found = await look(call)
         server.in_tool.released.set()
         return found
 
-    monkeypatch.setattr(Store, "result", look_and_release)
+    monkeypatch.setattr(server.store, "claimed", look_and_release)
     asked = asks(server)
     server.in_tool.wanted = True
     with urlopen(server.request("/agent", answer(asked)), timeout=60) as response:
@@ -256,7 +258,7 @@ def test_the_same_answer_while_the_tool_runs_waits_for_the_result(server, monkey
     assert (results(events), server.calls) == ([REFUNDED], [REFUND])
 
 
-def test_the_same_answer_after_a_first_look_in_vain_finds_the_result_later(server, impatient):
+def test_the_same_answer_after_a_first_look_in_vain_finds_the_result_later(server):
     asked = asks(server)
     begin(server, asked)
     server.post("/agent", answer(asked))
@@ -294,7 +296,7 @@ def test_what_a_failing_call_says_is_for_the_log_alone(server, caplog):
     assert ("internal" in caplog.text, "internal" in json.dumps(events)) == (True, False)
 
 
-def test_a_lost_call_does_not_keep_the_other_from_being_made(server, impatient):
+def test_a_lost_call_does_not_keep_the_other_from_being_made(server):
     asked = asks_about_two(server)
     begin(server, asked[0])
     _, events = server.post("/agent", answer(*asked))
@@ -341,7 +343,7 @@ def test_a_run_of_another_server_is_followed_to_its_end(server):
     assert not other.in_agent.reached.is_set()
 
 
-def test_a_call_whose_result_was_lost_in_a_crash_is_never_repeated(server, impatient):
+def test_a_call_whose_result_was_lost_in_a_crash_is_never_repeated(server):
     asked = asks(server)
     begin(server, asked)
     _, events = server.post("/agent", answer(asked))
@@ -355,13 +357,12 @@ def test_a_run_whose_worker_is_lost_is_ended_and_not_run_again(server):
         run_id="run-1",
         digest=digest(INPUT),
         created_at=server.clock.now,
-    ).start(now=server.clock.now, snapshot={"refunds": {}})
-    with database(server) as db:
-        text = json.dumps(abandoned.to_storage(), sort_keys=True)
-        db.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", (*abandoned.key, text))
+    )
+    abandoned = abandoned.start(now=server.clock.now, snapshot={"messages": [], "state": {}})
+    insert(server, abandoned, INPUT)
     server.clock.now += timedelta(minutes=6)
     _, events = server.post("/agent", INPUT)
-    assert types(events) == ["RUN_STARTED", "STATE_SNAPSHOT", "RUN_ERROR"]
+    assert types(events) == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "RUN_ERROR"]
     assert events[-1]["code"] == stored(server).failure["code"] == "worker_lost"
     assert not server.in_agent.reached.is_set()
 
@@ -383,7 +384,8 @@ def test_arguments_that_changed_in_the_store_are_not_run(server):
     with database(server) as db:
         db.execute("UPDATE runs SET record = replace(record, '20.00\"', '2000.00\"')")
     assert (
-        stored(server).snapshot["refunds"][asked["toolCallId"]]["arguments"]["amount"] == "2000.00"
+        stored(server).snapshot["state"]["refunds"][asked["toolCallId"]]["arguments"]["amount"]
+        == "2000.00"
     )
     _, events = server.post("/agent", answer(asked))
     assert events[-1]["code"] == "arguments_changed"
@@ -391,16 +393,16 @@ def test_arguments_that_changed_in_the_store_are_not_run(server):
 
 
 def test_whoever_loses_the_right_between_answer_and_call_makes_no_call(server, monkeypatch):
-    import agent_server
+    import work
 
     asked = asks(server)
     rights = iter([True, False])
 
     def authorise(actor):
         if not next(rights):
-            raise agent_server.HostError("not_authorised", "you may not decide about refunds")
+            raise work.HostError("not_authorised", "you may not decide about refunds")
 
-    monkeypatch.setattr(agent_server, "authorise", authorise)
+    monkeypatch.setattr(work, "authorise", authorise)
     _, events = server.post("/agent", answer(asked))
     assert events[-1]["code"] == "not_authorised"
     assert stored(server).interrupts[0].is_approved
