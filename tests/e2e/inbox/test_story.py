@@ -305,6 +305,7 @@ def test_a_question_that_was_not_taken_can_be_sent_again(person):
     alice.page.route("**/agent", lambda route: route.fulfill(status=409, body=json.dumps(CONFLICT)))
     alice.asks(BROKEN)
     alice.sees("This run id has been used for another input.")
+    alice.sees(alice.page.locator("textarea:valid"))  # It is, once there is text in it.
     assert alice.question.input_value() == BROKEN
 
 
