@@ -119,6 +119,22 @@ def test_an_expired_request_is_listed_until_somebody_closes_it():
     assert listed["expiresAt"] == "2026-03-02T09:00:00.000Z"
 
 
+# How AG-UI names each way in which a run ends; the failure is an event of its own.
+ENDINGS = {
+    "succeeded": ("RUN_FINISHED", "success"),
+    "interrupted": ("RUN_FINISHED", "interrupt"),
+    "cancelled": ("RUN_FINISHED", "cancelled"),
+    "failed": ("RUN_ERROR", None),
+}
+
+
+@each("status", RunRecord.TERMINAL_STATUSES)
+def test_every_terminal_status_goes_out_under_its_own_name(status):
+    interrupts = [ASK] if status == "interrupted" else []
+    event = make_run(status=status, interrupts=interrupts).to_protocol()
+    assert (event["type"], event.get("outcome", {}).get("type")) == ENDINGS[status]
+
+
 @each("record", [RUN, LIVE, RUN.advance(now=T0), LIVE.advance(now=T0, snapshot={"n": 1})])
 def test_a_live_run_has_no_ending_to_send(record):
     with pytest.raises(StreamError) as raised:

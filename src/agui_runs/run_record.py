@@ -199,7 +199,9 @@ class RunRecord:
     @property
     def pending_interrupts(self) -> tuple[Interrupt, ...]:
         """The interrupts without an answer, oldest first."""
-        return tuple(interrupt for interrupt in self.interrupts if interrupt.is_pending)
+        # Of a list, for CPython cannot finish a tuple of a generator that another thread has got
+        # hold of, through the collector, before it is finished.
+        return tuple([interrupt for interrupt in self.interrupts if interrupt.is_pending])
 
     def interrupt(self, id: str) -> Interrupt | None:
         """Return the interrupt with exactly this id, or None."""
