@@ -8,6 +8,7 @@ import subprocess
 import sys
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from sybil import Sybil
@@ -15,6 +16,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 import agui_runs
 import generated
+from agui_runs.errors import StreamErrorCode
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob(".github/*.md")]
@@ -38,15 +40,22 @@ def blocks(document: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_python_in_a_document_does_what_it_shows(document):
+def test_python_in_a_document_does_what_it_shows(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # The server of the tutorial makes its database where it runs.
     for example in SYBIL.parse(document).examples():
         example.evaluate()
 
 
+def allowed_in(document: Path) -> set[str]:
+    """Return what else some check runs: `.ci/run` does it with the commands of two documents."""
+    return {"sh"} if name(document) in ("README.md", "docs/tutorial.md") else set()
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_a_document_holds_only_code_that_some_check_runs(document):
-    languages = re.findall(r"^```(\w*)\n.*?^```$", document.read_text("utf-8"), re.DOTALL | re.M)
-    assert set(languages) <= {"python", "mermaid", "sh"}
+    languages = re.findall(r"^```(\S*)\n.*?^```$", document.read_text("utf-8"), re.DOTALL | re.M)
+    # Sphinx refuses a picture that it cannot draw, and a name that it cannot find.
+    assert set(languages) <= {"python", "mermaid", "{eval-rst}"} | allowed_in(document)
 
 
 def test_the_commands_that_ci_takes_from_the_readme_are_one_line_each():
@@ -90,3 +99,28 @@ def test_every_test_that_the_security_page_names_is_there():
         module, function = place.rsplit(".", 1)
         source = (ROOT / f"tests/{module.replace('.', '/')}.py").read_text(encoding="utf-8")
         assert f"\ndef {function}(" in source, place
+
+
+def test_the_errors_page_has_every_code_and_each_transition_with_all_that_it_raises():
+    text = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    calls = {re.search(r"\w+", row[0])[0]: row for row in rows if len(row) == 3}
+    codes = [re.search(r"\w+", row[0])[0] for row in rows]
+    assert set(codes) >= set(get_args(StreamErrorCode))
+    for method in ("start", "interrupted", "finish", "replace_interrupt", "answer"):
+        assert codes_in(calls[method][2]) == raised_by(method)
+
+
+def codes_in(text: str) -> set[str]:
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def raised_by(method: str) -> set[str]:
+    """Return the codes with which a transition has refused, on any state there is."""
+    found = [
+        said
+        for (made, _), all_said in generated.outcomes().items()
+        for said in all_said
+        if made == method
+    ]
+    return codes_in(" ".join(found)) - {"ConfigurationError"}

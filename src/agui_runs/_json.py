@@ -16,6 +16,13 @@ from .errors import ConfigurationError
 JSONValue: TypeAlias = (
     bool | int | float | str | Sequence["JSONValue"] | Mapping[str, "JSONValue"] | None
 )
+"""What a snapshot takes: null, bool, int, finite float, str, arrays and objects of these.
+
+>>> from agui_runs import digest
+>>> value: JSONValue = {"step": 1, "items": ["A-1042", None]}
+>>> digest(value)[:8]
+'e6dfefae'
+"""
 
 MAX_DEPTH = 100
 """How deep arrays and objects may nest: every common encoder takes this much."""

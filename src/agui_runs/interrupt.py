@@ -20,7 +20,18 @@ from ._time import from_text, to_text_or_none, to_wire, utc
 from .errors import ConfigurationError, StreamError
 
 Decision: TypeAlias = Literal["approved", "denied", "cancelled"]
+"""One of the three answers that an interrupt can have.
+
+>>> Interrupt.DECISIONS
+('approved', 'denied', 'cancelled')
+"""
+
 InterruptStatus: TypeAlias = Literal["pending", "approved", "denied", "cancelled"]
+"""The status of an interrupt: an answer, or none yet.
+
+>>> Interrupt.STATUSES
+('pending', 'approved', 'denied', 'cancelled')
+"""
 
 _ARGUMENT = Where("interrupt")
 _STORED = Where("interrupt", stored=True)
@@ -55,22 +66,38 @@ class Interrupt:
     """
 
     PENDING: ClassVar[Literal["pending"]] = "pending"
+    """Nobody has answered yet."""
     APPROVED: ClassVar[Literal["approved"]] = "approved"
+    """The answer is yes."""
     DENIED: ClassVar[Literal["denied"]] = "denied"
+    """The answer is no."""
     CANCELLED: ClassVar[Literal["cancelled"]] = "cancelled"
+    """Withdrawn without a yes or no."""
     DECISIONS: ClassVar[tuple[Decision, ...]] = (APPROVED, DENIED, CANCELLED)
+    """The three answers."""
     STATUSES: ClassVar[tuple[InterruptStatus, ...]] = (PENDING, *DECISIONS)
+    """All four statuses."""
     REASON_TOOL_CALL: ClassVar[Literal["tool_call"]] = "tool_call"
+    """The usual `reason`: a tool call needs approval."""
 
     id: str
+    """Unique on its thread; `create` makes one that nobody can guess."""
     tool_call_id: str
+    """The one tool call that it concerns."""
     arguments_digest: str
+    """The `digest` of the arguments that were asked about; compare before the tool runs."""
     expires_at: datetime | None
+    """From this instant on it can only be cancelled; None: it never expires."""
     reason: str
+    """Why it was raised, an open string."""
     message: str | None
+    """What whoever answers is asked; it goes to the client."""
     status: InterruptStatus
+    """Pending, or the decision."""
     decided_at: datetime | None
+    """When it was decided: never None where `is_decided` is true, always None where it is not."""
     created_at: datetime | None
+    """When it was created, if the host said so."""
 
     # The constructor is written out, because the one that a frozen dataclass gets pays dearly
     # for each field. It is `__new__`, so that no Interrupt exists before it is whole.
@@ -169,38 +196,85 @@ class Interrupt:
 
     @property
     def is_pending(self) -> bool:
-        """Whether nobody has answered yet; an expired request may still be pending."""
+        """Whether nobody has answered yet; an expired request may still be pending.
+
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.is_pending
+        True
+        """
         return self.status == "pending"
 
     @property
     def is_decided(self) -> bool:
-        """Whether an answer stands: approved, denied or cancelled."""
+        """Whether an answer stands: approved, denied or cancelled. Then `decided_at` is set.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> denied = ask.decide("denied", now=now)
+        >>> denied.is_decided, denied.decided_at == now
+        (True, True)
+        """
         return self.status != "pending"
 
     @property
     def is_approved(self) -> bool:
-        """Whether the answer is yes."""
+        """Whether the answer is yes.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.decide("approved", now=now).is_approved
+        True
+        """
         return self.status == "approved"
 
     @property
     def is_denied(self) -> bool:
-        """Whether the answer is no."""
+        """Whether the answer is no.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.decide("denied", now=now).is_denied
+        True
+        """
         return self.status == "denied"
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the request was withdrawn without a yes or no."""
+        """Whether the request was withdrawn without a yes or no.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> ask.decide("cancelled", now=now).is_cancelled
+        True
+        """
         return self.status == "cancelled"
 
     def is_expired(self, now: datetime) -> bool:
         """Say whether `now`, an aware time, is at or past the expiry.
 
         Raises `ConfigurationError` where `now` is not an aware datetime.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=now)
+        >>> ask.is_expired(now), ask.is_expired(now - timedelta(seconds=1))
+        (True, False)
         """
         return self._has_expired(utc(now, _ARGUMENT, "now"))
 
     def is_answerable(self, now: datetime) -> bool:
-        """Say whether it can still be approved or denied: pending, and not expired at `now`."""
+        """Say whether it can still be approved or denied: pending, and not expired at `now`.
+
+        >>> from datetime import datetime, timedelta, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> ask = Interrupt.create(tool_call_id="c-1", arguments_digest="a1", expires_at=now)
+        >>> ask.is_pending, ask.is_answerable(now)
+        (True, False)
+        """
         return not self.is_expired(now) and self.is_pending
 
     def decide(self, decision: Decision, *, now: datetime) -> "Interrupt":

@@ -31,7 +31,18 @@ from .interrupt import Interrupt
 RunStatus: TypeAlias = Literal[
     "reserved", "started", "succeeded", "interrupted", "cancelled", "failed"
 ]
+"""The status of a run: live (the first two) or ended.
+
+>>> RunRecord.STATUSES
+('reserved', 'started', 'succeeded', 'interrupted', 'cancelled', 'failed')
+"""
+
 TerminalStatus: TypeAlias = Literal["succeeded", "interrupted", "cancelled", "failed"]
+"""One of the four ways in which a run ends.
+
+>>> RunRecord.TERMINAL_STATUSES
+('succeeded', 'interrupted', 'cancelled', 'failed')
+"""
 
 _ARGUMENT = Where("run record")
 _STORED = Where("run record", stored=True)
@@ -41,7 +52,9 @@ class Failure(TypedDict):
     """What a failed record holds: a message and a code that the host chose to show."""
 
     message: str
+    """What every reconnect is told."""
     code: str | None
+    """A short stable string of the host's own, or None."""
 
 
 # How AG-UI 1.0 names the ways in which a run ends, but for the failure, which is an event.
@@ -75,30 +88,49 @@ class RunRecord:
     """
 
     RESERVED: ClassVar[Literal["reserved"]] = "reserved"
+    """Its key is taken, and nobody is on it yet."""
     STARTED: ClassVar[Literal["started"]] = "started"
+    """Somebody is on it."""
     SUCCEEDED: ClassVar[Literal["succeeded"]] = "succeeded"
+    """It ended well."""
     INTERRUPTED: ClassVar[Literal["interrupted"]] = "interrupted"
+    """It ended by asking for approval; what goes on is another run."""
     CANCELLED: ClassVar[Literal["cancelled"]] = "cancelled"
+    """It was ended from outside."""
     FAILED: ClassVar[Literal["failed"]] = "failed"
+    """It went wrong."""
     TERMINAL_STATUSES: ClassVar[tuple[TerminalStatus, ...]] = (
         SUCCEEDED,
         INTERRUPTED,
         CANCELLED,
         FAILED,
     )
+    """The four ways in which a run ends."""
     STATUSES: ClassVar[tuple[RunStatus, ...]] = (RESERVED, STARTED, *TERMINAL_STATUSES)
+    """All six statuses."""
 
     scope: str
+    """The host's tenant, actor or thread scope: what keeps the runs of strangers apart."""
     thread_id: str
+    """The conversation, AG-UI's `threadId`."""
     run_id: str
+    """AG-UI's `runId`, unique within scope and thread."""
     digest: str
+    """The `digest` of the input that the run was reserved for."""
     created_at: datetime
+    """When it was reserved."""
     status: RunStatus
+    """Where it stands."""
     sequence: int
+    """The highest event number handed out, from 0."""
     snapshot: Any
+    """The host's state that a reconnect serves, frozen to its last level, or None."""
     interrupts: tuple[Interrupt, ...]
+    """What it asked for, oldest first: at least one if it is interrupted, else none."""
     failure: Failure | None
+    """What a failed run may tell, or None."""
     updated_at: datetime
+    """The `now` of the last transition, at first `created_at`."""
 
     # Written out, and `__new__`, as that of Interrupt is.
     def __new__(
@@ -173,38 +205,97 @@ class RunRecord:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The reservation key: `(scope, thread_id, run_id)`."""
+        """The reservation key: `(scope, thread_id, run_id)`.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run.key
+        ('s', 't', 'r')
+        """
         return self.scope, self.thread_id, self.run_id
 
     @property
     def is_started(self) -> bool:
-        """Whether the run is under way: started, and not ended."""
+        """Whether the run is under way: started, and not ended.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run.is_started, run.start(now=now).is_started
+        (False, True)
+        """
         return self.status == "started"
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the run ended by asking for approval, answered or not."""
+        """Whether the run ended by asking for approval, answered or not.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.is_interrupted
+        True
+        """
         return self.status == "interrupted"
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the run has ended, in whichever way."""
+        """Whether the run has ended, in whichever way.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run.is_terminal, run.finish("cancelled", now=now).is_terminal
+        (False, True)
+        """
         return self.status in self.TERMINAL_STATUSES
 
     @property
     def is_awaiting_approval(self) -> bool:
-        """Whether some interrupt still waits for its answer."""
+        """Whether some interrupt still waits for its answer.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.is_awaiting_approval
+        True
+        >>> paused.replace_interrupt(ask.decide("denied", now=now), now=now).is_awaiting_approval
+        False
+        """
         return any(interrupt.is_pending for interrupt in self.interrupts)
 
     @property
     def pending_interrupts(self) -> tuple[Interrupt, ...]:
-        """The interrupts without an answer, oldest first."""
+        """The interrupts without an answer, oldest first.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.pending_interrupts == (ask,)
+        True
+        """
         # Of a list, for CPython cannot finish a tuple of a generator that another thread has got
         # hold of, through the collector, before it is finished.
         return tuple([interrupt for interrupt in self.interrupts if interrupt.is_pending])
 
     def interrupt(self, id: str) -> Interrupt | None:
-        """Return the interrupt with exactly this id, or None."""
+        """Return the interrupt with exactly this id, or None.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.interrupt("i-1").status, paused.interrupt("I-1")
+        ('pending', None)
+        """
         if not isinstance(id, str):
             raise ConfigurationError(f"{_ARGUMENT.of('id')} must be a str, not {kind(id)}")
         wanted = str.__str__(id)
@@ -214,6 +305,13 @@ class RunRecord:
         """Return the record as started; a started one stays as it is, snapshot included.
 
         `None` keeps the snapshot. Raises `StreamError("run_ended")` on a terminal record.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> started = run.start(now=now, snapshot={"step": 1})
+        >>> started.status, started.start(now=now, snapshot={"step": 2}) is started
+        ('started', True)
         """
         now = utc(now, _ARGUMENT, "now")
         state = self.snapshot if snapshot is None else freeze(snapshot, _ARGUMENT, "snapshot")
@@ -232,6 +330,13 @@ class RunRecord:
         `snapshot` is the state as of that event. `None` keeps the old one, and `{}`
         clears it. Two callers who advance one copy get the same number, so save with a
         compare-and-swap. Raises `StreamError("run_ended")` on a terminal record.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run = run.start(now=now).advance(now=now, snapshot={"step": 1}).advance(now=now)
+        >>> run.sequence, run.snapshot
+        (2, {'step': 1})
         """
         # This runs for every event of every run, so what other transitions call is written
         # out here: the usual case makes no call but for the new object.
@@ -266,6 +371,14 @@ class RunRecord:
         again with equal interrupts it changes nothing. Raises `ConfigurationError` for
         anything but Interrupts with unique ids, `StreamError("run_ended")` on any other
         terminal record.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.status, paused.interrupted([ask], now=now) is paused
+        ('interrupted', True)
         """
         now = utc(now, _ARGUMENT, "now")
         raised = _interrupts(interrupts, _ARGUMENT)
@@ -296,6 +409,16 @@ class RunRecord:
         already ended this way stays as it is, so the first failure wins. A pause has
         its own method, `interrupted`. Raises `StreamError("run_ended")` on a record
         that ended in another way.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> failed = run.finish("failed", now=now, failure={"message": "The mail is down."})
+        >>> failed.failure
+        {'message': 'The mail is down.', 'code': None}
+        >>> failed.finish("succeeded", now=now)
+        Traceback (most recent call last):
+        agui_runs.errors.StreamError: run 'r' has ended as failed; replay that ending
         """
         ending = one_of(status, self.TERMINAL_STATUSES, _ARGUMENT, "status")
         now = utc(now, _ARGUMENT, "now")
@@ -321,6 +444,15 @@ class RunRecord:
         Raises `ConfigurationError` where no interrupt with this id is held; then
         `StreamError("interrupt_changed")` where more than the decision differs; then
         what `Interrupt.decide` raises for a second or a late answer.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> answered = paused.replace_interrupt(ask.decide("approved", now=now), now=now)
+        >>> answered.status, answered.interrupt("i-1").status
+        ('interrupted', 'approved')
         """
         if type(decided) is not Interrupt:
             raise ConfigurationError(
@@ -362,6 +494,16 @@ class RunRecord:
         for all that is wrong with the entries, in this order: `resume_invalid`,
         `run_not_interrupted`, `resume_unknown`, `resume_duplicate`, `resume_incomplete`,
         then entry by entry `interrupt_decided` and `interrupt_expired`.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> resume = [{"interruptId": "i-1", "status": "resolved", "payload": {"approved": False}}]
+        >>> answered = paused.answer(resume, now=now)
+        >>> answered.interrupt("i-1").status, answered.answer(resume, now=now) is answered
+        ('denied', True)
         """
         now = utc(now, _ARGUMENT, "now")
         answers = read_resume(entries)
@@ -411,6 +553,12 @@ class RunRecord:
         open, or all of it once everything is answered: an empty list is not valid AG-UI,
         and a success would be a lie. Raises `StreamError("run_not_ended")` on a live
         record.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run.finish("cancelled", now=now).to_protocol()["outcome"]
+        {'type': 'cancelled'}
         """
         if not self.is_terminal:
             raise StreamError(
@@ -436,6 +584,14 @@ class RunRecord:
         """Return the reporting shape: plain JSON values, camelCase keys, times as text.
 
         The interrupts are in their reporting shape too, without digests.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> ask = Interrupt(id="i-1", tool_call_id="c-1", arguments_digest="a1", expires_at=None)
+        >>> paused = run.interrupted([ask], now=now)
+        >>> paused.to_dict()["interrupts"] == [ask.to_dict()]
+        True
         """
         return self._to_dict([interrupt.to_dict() for interrupt in self.interrupts])
 
@@ -444,6 +600,12 @@ class RunRecord:
 
         `RunRecord.from_storage(json.loads(json.dumps(record.to_storage())))` equals the
         record, always.
+
+        >>> from datetime import datetime, timezone
+        >>> now = datetime(2026, 11, 30, 10, 0, tzinfo=timezone.utc)
+        >>> run = RunRecord(scope="s", thread_id="t", run_id="r", digest="d", created_at=now)
+        >>> run.to_storage()["createdAt"]
+        '2026-11-30T10:00:00.000000Z'
         """
         return self._to_dict([interrupt.to_storage() for interrupt in self.interrupts])
 
