@@ -5,6 +5,7 @@ Whoever adds a field adds it to `FULL` and `OTHER`, and is then told each place 
 
 import inspect
 import json
+import re
 from collections import UserDict
 from dataclasses import fields, replace
 from pathlib import Path
@@ -199,10 +200,15 @@ def test_a_row_is_checked_at_every_key(cls, name):
         cls.from_storage(row)
 
 
-@each_class
-def test_the_documents_list_every_key_of_a_row(cls):
-    listed = (ROOT / "docs/storage.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES[cls] if f"`{key_of(name)}`" not in listed] == []
+SECTIONS = {Interrupt: "## An interrupt, key by key", RunRecord: "## A run record, key by key"}
+
+
+@each(("cls", "heading"), SECTIONS.items())
+def test_the_documents_explain_every_key_of_a_row_in_its_table(cls, heading):
+    text = (ROOT / "docs/storage.md").read_text(encoding="utf-8")
+    section = text.partition(f"{heading}\n")[2].partition("\n## ")[0]
+    explained = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)))
+    assert sorted(explained) == sorted(map(key_of, NAMES[cls]))
 
 
 # --- create -------------------------------------------------------------------------------------

@@ -379,14 +379,3 @@ def test_an_earlier_record_of_a_walk_never_changes(walk):
             records.append(MOVES[move](records[-1], T0 + seconds * SEC))
             stored.append(records[-1].to_storage())
     assert [record.to_storage() for record in records] == stored
-
-
-REQUEST = [field.name for field in fields(Interrupt) if field.name not in ("status", "decided_at")]
-
-
-@pytest.mark.parametrize("name", [name for name in REQUEST if name != "id"])
-def test_an_answer_may_differ_from_its_request_in_no_field_but_the_answer(name):
-    other = LATE + HOUR if name.endswith("_at") else "other"
-    with pytest.raises(StreamError) as refused:
-        RECORDS["interrupted"].replace_interrupt(replace(say("denied"), **{name: other}), now=NOW)
-    assert refused.value.code == "interrupt_changed"

@@ -14,7 +14,7 @@ from agui_runs import ConfigurationError, Interrupt, RunRecord, _schema
 from builders import FAILURE, T0, make_ask, make_run, nested
 from strategies import interrupts, nearly_times, records, spoiled, values
 from test_stored_rows import DATA
-from test_values import NO_TIMES, NOT_ASCII, SPACED
+from test_time import NO_TIMES, NOT_ASCII, SPACED
 
 SCHEMAS = {Interrupt: _schema.interrupt_schema(), RunRecord: _schema.run_record_schema()}
 VALIDATORS = {cls: Draft202012Validator(schema) for cls, schema in SCHEMAS.items()}
