@@ -1,6 +1,5 @@
 """The lifecycle against a table that a reader can compare with docs/lifecycle.md."""
 
-import copy
 from contextlib import suppress
 from dataclasses import fields, replace
 
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_runs import AguiRunsError, ConfigurationError, Interrupt, RunRecord, StreamError
-from builders import FAILURE, HOUR, SEC, T0, make_ask, make_run
+from builders import FAILURE, HOUR, SEC, T0, make_ask, make_run, via_json
 
 NOW = T0 + 60 * SEC
 NAIVE = NOW.replace(tzinfo=None)
@@ -85,7 +84,7 @@ CALLS = {
     "advance": call("advance"),
     "advance with a state": call("advance", snapshot=STATE),
     "interrupted": call("interrupted", [OTHER]),
-    "interrupted as it is": call("interrupted", [OPEN, DONE]),
+    "interrupted as it is": call("interrupted", [replace(OPEN), replace(DONE)]),
     "interrupted by fewer": call("interrupted", [OPEN]),
     "interrupted in reverse": call("interrupted", [DONE, OPEN]),
     "finish succeeded": call("finish", "succeeded"),
@@ -96,8 +95,8 @@ CALLS = {
     "replace by an answer": call("replace_interrupt", say("approved")),
     "replace by a late save": call("replace_interrupt", say("approved"), now=LATE),
     "replace by a late cancel": call("replace_interrupt", say("cancelled", at=LATE)),
-    "replace by the same": call("replace_interrupt", copy.copy(OPEN)),
-    "replace by the answered": call("replace_interrupt", copy.copy(DONE)),
+    "replace by the same": call("replace_interrupt", replace(OPEN)),
+    "replace by the answered": call("replace_interrupt", replace(DONE)),
     "replace by a new request": call("replace_interrupt", CHANGED),
     "replace by its answer": call("replace_interrupt", say("denied", CHANGED)),
     "replace late and wholly": call("replace_interrupt", say("approved", SWAPPED, at=LATE)),
@@ -144,6 +143,7 @@ WRONG = {
     "replace at a naive time": call("replace_interrupt", OPEN, now=NAIVE),
     "replace by a row": call("replace_interrupt", OPEN.to_storage()),
     "replace by an unknown one": call("replace_interrupt", say("denied", OTHER)),
+    "replace by one in capitals": call("replace_interrupt", say("denied", make_ask(id="ASK-1"))),
 }
 
 HEADER, *ROWS = TABLE.strip().splitlines()
@@ -189,7 +189,7 @@ def test_a_call_ends_as_the_table_says(call, status, outcome):
 @pytest.mark.parametrize(("call", "status"), [cell[:2] for cell in GRID])
 def test_a_call_leaves_its_record_as_it_was(call, status):
     record = RECORDS[status]
-    before, stored = copy.deepcopy(record), record.to_storage()
+    before, stored = via_json(record), record.to_storage()
     with suppress(AguiRunsError):
         make(call, status)
     assert (record, record.to_storage()) == (before, stored)

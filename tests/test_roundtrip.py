@@ -115,11 +115,6 @@ def test_a_value_survives_pickling(value):
         assert (back, hash(back), text_of(back)) == (value, hash(value), text_of(value))
 
 
-@given(values)
-def test_a_copy_equals_its_original(value):
-    assert copy.copy(value) == copy.deepcopy(value) == value
-
-
 @given(interrupts)
 def test_a_report_is_the_row_without_the_digest_and_the_creation(interrupt):
     row = interrupt.to_storage()
@@ -256,12 +251,12 @@ def test_junk_arguments_of_create_are_accepted_whole_or_refused(data):
 @given(data=st.data())
 def test_junk_arguments_of_a_transition_are_accepted_whole_or_refused(method, data):
     value = data.draw(interrupts if method == "decide" else records)
-    before, text = copy.deepcopy(value), text_of(value)
+    before = text_of(value)
     arguments = with_junk(data.draw, {**METHODS[method], "now": times})
     with suppress(StreamError):
         made = accepted(getattr(value, method), **arguments)
         assert made is None or comes_back(made)
-    assert (value, text_of(value)) == (before, text)
+    assert text_of(value) == before
 
 
 @given(interrupts, records, junk)

@@ -117,3 +117,8 @@ def test_a_sequence_that_json_cannot_write_is_neither_taken_nor_handed_out():
     for call in (lambda: make_run(sequence=10**4300), lambda: last.advance(now=T0)):
         with pytest.raises(ConfigurationError, match="sequence must have at most 4300 digits"):
             call()
+
+
+@each("value", VALUES.values(), ids=VALUES)
+def test_a_status_is_plain_text_also_where_it_comes_from_a_row(value):
+    assert {type(value.status), type(via_json(value).status)} == {str}

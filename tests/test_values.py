@@ -1,4 +1,4 @@
-"""One checklist for both values, for the frozen JSON inside them, and for their times."""
+"""One checklist for both values."""
 
 import copy
 import pickle
@@ -199,9 +199,3 @@ def test_threads_that_share_one_record_get_independent_results():
         results = list(pool.map(work, range(300)))
     assert results == [(True, 1, {"n": number}) for number in range(300)]
     assert (live, PAUSED.to_storage()) == (make_run(), stored)
-
-
-# The frozen containers
-
-
-# Times
