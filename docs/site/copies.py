@@ -54,12 +54,11 @@ def contents(texts: dict[str, str]) -> str:
     """Return the `llms.txt` of these pages: each with the first sentence that it says."""
     listed = []
     for page, words in texts.items():
-        title = words.split("# ", 1)[1].split("\n", 1)[0]
         found = SENTENCE.search(words)
         if found is None:
             raise ValueError(f"{page} has no first sentence")
         about = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[0]).split())
-        listed.append(f"- [{title}]({page}.md): {about}")
+        listed.append(f"- [{pages.title(page)}]({page}.md): {about}")
     return f"# agui-runs\n\n> {agui_runs.__doc__}\n\n## Pages\n\n" + "\n".join(listed) + "\n"
 
 
