@@ -35,6 +35,7 @@ autodoc_typehints = "signature"
 python_maximum_signature_line_length = 80
 
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = f"agui-runs {release}"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from hypothesis import given
@@ -181,8 +181,8 @@ def read_unannotated():
 
 def ask_app(method, path, **more):
     async def send():
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://server") as client:
             return await client.request(method, path, **more)
 
     return asyncio.run(send())

@@ -5,13 +5,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pages
+from sphinx.pycode import ModuleAnalyzer
 
 import agui_runs
 
-SENTENCE = re.compile(r"^(?!#|<!--|:::|```|\||\[|!)\S.*?[.:](?=\s)", re.DOTALL | re.MULTILINE)
+SENTENCE = re.compile(r"^(?!#|<!--|:::|```|\||\[|!)\S.*?\.(?=\s)", re.DOTALL | re.MULTILINE)
 
 
 def link_copy(app, page: str, template, context, tree) -> None:
@@ -54,12 +55,11 @@ def contents(texts: dict[str, str]) -> str:
     """Return the `llms.txt` of these pages: each with the first sentence that it says."""
     listed = []
     for page, words in texts.items():
-        title = words.split("# ", 1)[1].split("\n", 1)[0]
         found = SENTENCE.search(words)
         if found is None:
             raise ValueError(f"{page} has no first sentence")
         about = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[0]).split())
-        listed.append(f"- [{title}]({page}.md): {about}")
+        listed.append(f"- [{pages.title(page)}]({page}.md): {about}")
     return f"# agui-runs\n\n> {agui_runs.__doc__}\n\n## Pages\n\n" + "\n".join(listed) + "\n"
 
 
@@ -67,19 +67,33 @@ def api() -> str:
     """Return the names, signatures and docstrings of the package as one Markdown page."""
     source = pages.DOCS.joinpath("api.md").read_text("utf-8")
     said = [source.split("\n## ", 1)[0].rstrip()]
+    docs = attributes()
     for name in agui_runs.__all__:
         value = getattr(agui_runs, name)
+        said.append(f"## {name}")
         if inspect.isclass(value):
-            said += [f"## {name}", in_markdown(inspect.getdoc(value))]
+            said.append(in_markdown(inspect.getdoc(value)))
+            if value.__dict__.get("__slots__"):
+                said.append(f"`{name}{inspect.signature(value)}`")
+            own = [(key, doc) for (owner, key), doc in docs.items() if owner == name]
+            said.append("\n".join(f"- `{key}`: {doc}" for key, doc in own))
             for method, member in members(value):
                 said += [f"### {name}.{method}", in_markdown(inspect.getdoc(member))]
         elif inspect.isfunction(value):
-            said += [f"## {name}", f"`{name}{inspect.signature(value)}`"]
-            said.append(in_markdown(inspect.getdoc(value)))
+            said += [f"`{name}{inspect.signature(value)}`", in_markdown(inspect.getdoc(value))]
         else:
-            choices = " | ".join(map(repr, get_args(value))) if name != "JSONValue" else "JSON"
-            said += [f"## {name}", f"`{choices}`"]
-    return "\n\n".join(said) + "\n"
+            said.append(in_markdown(docs["", name]))
+    return "\n\n".join(filter(None, said)) + "\n"
+
+
+def attributes() -> dict[tuple[str, str], str]:
+    """Return what is said below each field, constant and type alias."""
+    found = {}
+    for path in sorted(Path(agui_runs.__file__).parent.glob("*.py")):
+        module = "agui_runs" if path.stem == "__init__" else f"agui_runs.{path.stem}"
+        docs = ModuleAnalyzer.for_module(module).find_attr_docs()
+        found.update({place: "\n".join(doc).strip() for place, doc in docs.items()})
+    return found
 
 
 def members(value: type) -> Iterator[tuple[str, Any]]:

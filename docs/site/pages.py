@@ -32,6 +32,12 @@ def source_of(page: str) -> str:
     return BORROWED.get(page, f"docs/{page}.md")
 
 
+def title(page: str) -> str:
+    """Return the heading of a page, which says more in the site than the path of a file."""
+    text = (ROOT / source_of(page)).read_text(encoding="utf-8")
+    return text.split("# ", 1)[1].split("\n", 1)[0]
+
+
 def markdown(page: str) -> str:
     """Return the text of a page; with links that lead to what the site holds."""
     source = source_of(page)
@@ -47,7 +53,9 @@ def markdown(page: str) -> str:
         found = PAGE_OF.get(found, found)
         if not found.startswith("docs/"):
             return link["label"]  # The site does not hold it; the name says where it is.
-        return f"[{link['label']}]({found.removeprefix('docs/')}{mark}{anchor})"
+        page = found.removeprefix("docs/")
+        label = title(page.removesuffix(".md")) if link["label"].endswith(".md") else link["label"]
+        return f"[{label}]({page}{mark}{anchor})"
 
     def themed(found: re.Match[str]) -> str:
         dark, light = (found[name].removeprefix("docs/") for name in ("dark", "light"))

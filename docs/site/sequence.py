@@ -25,7 +25,7 @@ def draw(source: str) -> str:
         if found := MESSAGE.fullmatch(each):
             sender, dashes, receiver, words = found.groups()
             x1, x2 = lane[sender], lane[receiver]
-            said = lines(words, WIDTH / len(names) + 20)
+            said = lines(words, WIDTH / len(names) + 6)
             for row in said:
                 y += LINE
                 parts.append(text((x1 + x2) / 2, y, row, "label"))

@@ -31,7 +31,8 @@ def draw(source: str) -> str:
     steps = {pair for pair in calls if pair[0] in live and pair[1] in live and pair[0] != pair[1]}
     backward = [pair for pair in calls if pair[0] in ended and pair[1] not in (pair[0], "[*]")]
     in_turn = set(pairwise(live))
-    if any(way != ways[0] for way in ways) or steps != in_turn or backward:
+    lost = {after for _, after, _ in arrows} - {*live, *ended, "[*]"}
+    if any(way != ways[0] for way in ways) or lost or steps != in_turn or backward:
         raise ValueError(f"the picture would not tell all of: {source}")
 
     parts = [box(18, 14, WIDTH - 24, 104, "frame"), text(26, 28, "live", "soft", "start")]

@@ -102,7 +102,7 @@ def draw() -> str:
         last[run] = y
         x = LEFT[run]
         parts.append(f'<circle class="mark" cx="{x}" cy="{y:g}" r="4"/>')
-        parts.append(text(x + 10, y + 4, f"{time:%H:%M:%S}", "soft", "start"))
+        parts.append(text(x + 10, y + 4, f"{time:%H:%M:%S}", "soft label", "start"))
         parts.append(text(x + 68, y + 4, what, "label", "start"))
         y += 11
         height = LINE * len(said) + 8

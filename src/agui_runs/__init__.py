@@ -6,7 +6,7 @@ from .errors import AguiRunsError, ConfigurationError, StreamError
 from .interrupt import Decision, Interrupt, InterruptStatus
 from .run_record import RunRecord, RunStatus, TerminalStatus
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "AguiRunsError",
