@@ -23,12 +23,15 @@ def frozen(value):
 
 
 def plain(value):
-    """Return a copy without anything frozen in it; what is no container stays itself."""
-    if isinstance(value, dict):
+    """Return a copy without anything frozen in it; a host's own kind of container stays itself."""
+    if type(value) in (dict, FROZEN_OBJECT):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if type(value) in (list, tuple, FROZEN_ARRAY):
         return [plain(item) for item in value]
     return value
+
+
+FROZEN_OBJECT, FROZEN_ARRAY = type(frozen({})), type(frozen([]))
 
 
 def outcome(value):
