@@ -9,6 +9,7 @@ sys.path[:0] = [str(HERE / "site"), str(HERE.parent / "src")]
 import copies  # noqa: E402
 import pages  # noqa: E402
 import pictures  # noqa: E402
+import signatures  # noqa: E402
 
 import agui_runs  # noqa: E402
 
@@ -23,7 +24,8 @@ nitpicky = True
 # These are documented elsewhere, and the build asks no other site.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|datetime|typing)\..*"),
-    ("py:class", "JSONValue"),  # It names itself, and is on the page as a value.
+    # What goes by its own name in a signature is on the page as a value and not as a class.
+    ("py:class", "|".join(signatures.ALIASES.values())),
 ]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
@@ -47,5 +49,6 @@ def setup(app):
     """Connect what docs/site does to the steps of a build."""
     app.connect("source-read", pages.read_borrowed)
     app.connect("doctree-read", pictures.draw)
+    app.connect("autodoc-process-signature", signatures.shorten)
     app.connect("html-page-context", copies.link_copy)
     app.connect("build-finished", copies.write)

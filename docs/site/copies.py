@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pages
+from signatures import shorten
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.inspect import stringify_signature
 
 import agui_runs
 
@@ -74,16 +76,22 @@ def api() -> str:
         if inspect.isclass(value):
             said.append(in_markdown(inspect.getdoc(value)))
             if value.__dict__.get("__slots__"):
-                said.append(f"`{name}{inspect.signature(value)}`")
+                said.append(f"`{name}{signature(value)}`")
             own = [(key, doc) for (owner, key), doc in docs.items() if owner == name]
             said.append("\n".join(f"- `{key}`: {doc}" for key, doc in own))
             for method, member in members(value):
                 said += [f"### {name}.{method}", in_markdown(inspect.getdoc(member))]
         elif inspect.isfunction(value):
-            said += [f"`{name}{inspect.signature(value)}`", in_markdown(inspect.getdoc(value))]
+            said += [f"`{name}{signature(value)}`", in_markdown(inspect.getdoc(value))]
         else:
             said.append(in_markdown(docs["", name]))
     return "\n\n".join(filter(None, said)) + "\n"
+
+
+def signature(value: Any) -> str:
+    """Return the signature as the API page has it."""
+    found = stringify_signature(inspect.signature(value), unqualified_typehints=True)
+    return shorten(None, "", "", None, None, found, None)[0].replace("~", "")
 
 
 def attributes() -> dict[tuple[str, str], str]:
@@ -102,8 +110,7 @@ def members(value: type) -> Iterator[tuple[str, Any]]:
         found = getattr(member, "__func__", member)
         if name.startswith("_") or not (inspect.isfunction(found) or isinstance(found, property)):
             continue
-        signature = inspect.signature(found) if inspect.isfunction(found) else ""
-        yield f"{name}{signature}", found
+        yield f"{name}{signature(found) if inspect.isfunction(found) else ''}", found
 
 
 def in_markdown(doc: str | None) -> str:
