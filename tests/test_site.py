@@ -128,6 +128,10 @@ def test_a_page_from_elsewhere_in_the_repository_links_into_the_site():
     assert "](examples/approval.py)" in text
 
 
+def test_a_link_to_a_folder_is_one_to_an_archive():
+    assert '<a href="examples.zip">the folder</a>' in pages.markdown("wire")
+
+
 def test_a_link_that_leaves_the_site_is_its_name_alone():
     text = pages.markdown("security")
     assert "tests/model.py" in text

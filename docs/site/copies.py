@@ -38,6 +38,7 @@ def write(app, failed: Exception | None) -> None:
             shutil.copy(path, out)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(pages.DOCS / "examples", out / "examples", ignore=ignored, dirs_exist_ok=True)
+    shutil.make_archive(str(out / "examples"), "zip", out, "examples")
     out.joinpath("llms.txt").write_text(contents(texts), encoding="utf-8")
 
 

@@ -54,6 +54,8 @@ def markdown(page: str) -> str:
         if not found.startswith("docs/"):
             return link["label"]  # The site does not hold it; the name says where it is.
         page = found.removeprefix("docs/")
+        if (ROOT / found).is_dir():  # Nobody can link to a folder, so the site has it in one file.
+            return f'<a href="{page}.zip">{link["label"]}</a>'
         label = title(page.removesuffix(".md")) if link["label"].endswith(".md") else link["label"]
         return f"[{label}]({page}{mark}{anchor})"
 
