@@ -13,7 +13,7 @@ docs/wire.md has all that it answers. This file puts together what stands beside
 of its own: the chat (chat.py) and the inbox (inbox.py), what a request says (door.py) and what is
 sent (frames.py), the agent and its tool (agent.py), a run at work (work.py), all that is at work
 here (workers.py), the run that goes on after an answer (succession.py), what must happen by itself
-(sweep.py), a stop (graceful.py), and the store (store.py, run_store.py, watch.py).
+(sweep.py), a stop (graceful.py), and the store (store.py, stores/, watch.py).
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from chat import Chat
 from door import refused
 from graceful import GracefulServer
 from inbox import Inbox
-from run_store import SqliteStore
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from store import HostError, Store
+from stores import open_store
 from watch import Watch
 from work import Agent, Clock, Host, Tool
 from workers import Workers
@@ -122,7 +122,7 @@ def build_app(
 
 def main(database: str = "agent_server.sqlite3", port: str = "8000") -> None:
     """Serve this machine until stopped."""
-    app = build_app(SqliteStore(database))
+    app = build_app(open_store(database))
     GracefulServer(app, GRACE, host="127.0.0.1", port=int(port)).run()
 
 
