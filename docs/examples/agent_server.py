@@ -1,9 +1,10 @@
 """An AG-UI server whose agent must ask before it acts, to be copied and changed.
 
 Run it with `python docs/examples/agent_server.py [database] [port]`, after
-`pip install 'agui-runs[server]'`, and open http://127.0.0.1:8000 in a browser. An AG-UI client
-posts a `RunAgentInput` to /agent and gets a stream of events; it wants JSON and a header that
-names the actor, alice or bob:
+`pip install 'agui-runs[server]'`, and open http://127.0.0.1:8000 in a browser. The database is a
+file of SQLite or, after `pip install 'agui-runs[stores]'`, a URL that begins with `postgresql://`,
+`postgresql+sqlalchemy://` or `redis://`. An AG-UI client posts a `RunAgentInput` to /agent and gets
+a stream of events; it wants JSON and a header that names the actor, alice or bob:
 
     curl -N 127.0.0.1:8000/agent -H 'x-demo-actor: alice' -H 'content-type: application/json' -d '
         {"threadId": "t-1", "runId": "r-1",

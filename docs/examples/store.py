@@ -1,6 +1,6 @@
 """What the example server asks of a store, and what it gives: the interface, without a database.
 
-`stores/` keeps it in SQLite. To use another database write these methods for
+`stores/` keeps it in SQLite, PostgreSQL and Redis. To use another database write these methods for
 it. Three things must be one transaction each: `reserve`, `save` with all that comes with it, and
 `claim`.
 

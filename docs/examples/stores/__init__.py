@@ -21,4 +21,16 @@ def open_store(url: str) -> Store:
         from stores.sqlite import SqliteStore
 
         return SqliteStore(path.removeprefix("/"))
+    if scheme == "postgresql":
+        from stores.postgresql import PostgresStore
+
+        return PostgresStore(url)
+    if scheme == "postgresql+sqlalchemy":
+        from stores.orm import OrmStore
+
+        return OrmStore(f"postgresql+psycopg://{path}")
+    if scheme == "redis":
+        from stores.redis import RedisStore
+
+        return RedisStore(url)
     raise ValueError(f"{scheme!r} is no scheme of a store")

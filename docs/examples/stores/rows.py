@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,12 +24,12 @@ def as_row(text: str, input: str, actor: str, alive_until: str) -> Row:
     return Row(run, text, json.loads(input), actor, datetime.fromisoformat(alive_until))
 
 
-def readable(found: Iterable[tuple[str, str, str, str]]) -> list[Row]:
+def readable(found: Iterable[Sequence[Any]], read: Callable[..., Row] = as_row) -> list[Row]:
     """Return the rows that can be read, and log those that cannot."""
     rows = []
     for columns in found:
         try:
-            rows.append(as_row(*columns))
+            rows.append(read(*columns))
         except ConfigurationError as problem:
             LOG.error("a stored run cannot be read: %s", problem)
     return rows
