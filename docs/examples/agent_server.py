@@ -1,9 +1,10 @@
 """An AG-UI server whose agent must ask before it acts, to be copied and changed.
 
 Run it with `python docs/examples/agent_server.py [database] [port]`, after
-`pip install 'agui-runs[server]'`, and open http://127.0.0.1:8000 in a browser. An AG-UI client
-posts a `RunAgentInput` to /agent and gets a stream of events; it wants JSON and a header that
-names the actor, alice or bob:
+`pip install 'agui-runs[server]'`, and open http://127.0.0.1:8000 in a browser. The database is a
+file of SQLite or, after `pip install 'agui-runs[stores]'`, a URL that begins with `postgresql://`,
+`postgresql+sqlalchemy://` or `redis://`. An AG-UI client posts a `RunAgentInput` to /agent and gets
+a stream of events; it wants JSON and a header that names the actor, alice or bob:
 
     curl -N 127.0.0.1:8000/agent -H 'x-demo-actor: alice' -H 'content-type: application/json' -d '
         {"threadId": "t-1", "runId": "r-1",
@@ -13,7 +14,7 @@ docs/wire.md has all that it answers. This file puts together what stands beside
 of its own: the chat (chat.py) and the inbox (inbox.py), what a request says (door.py) and what is
 sent (frames.py), the agent and its tool (agent.py), a run at work (work.py), all that is at work
 here (workers.py), the run that goes on after an answer (succession.py), what must happen by itself
-(sweep.py), a stop (graceful.py), and the store (store.py, run_store.py, watch.py).
+(sweep.py), a stop (graceful.py), and the store (store.py, stores/, watch.py).
 """
 
 import asyncio
@@ -28,7 +29,6 @@ from chat import Chat
 from door import refused
 from graceful import GracefulServer
 from inbox import Inbox
-from run_store import SqliteStore
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -39,6 +39,7 @@ from work import Agent, Clock, Host, Tool
 from workers import Workers
 
 from agui_runs import StreamError
+from stores import open_store
 
 HERE = Path(__file__).parent
 
@@ -122,7 +123,7 @@ def build_app(
 
 def main(database: str = "agent_server.sqlite3", port: str = "8000") -> None:
     """Serve this machine until stopped."""
-    app = build_app(SqliteStore(database))
+    app = build_app(open_store(database))
     GracefulServer(app, GRACE, host="127.0.0.1", port=int(port)).run()
 
 

@@ -8,7 +8,7 @@ cancellation while the success is on its way, a failure that must not leak.
 
 Every act knows nothing but the database, as after a restart. The file reads from top to
 bottom: the store, the tool, the server, the timeline, the acts, and `main`, which plays
-them. Rows and tables are those of the example server, in run_store.py. A line of the
+them. Rows and tables are those of the example server, in stores/sqlite.py. A line of the
 timeline is printed once it is proven; at the first one that is not, the script says so
 and exits non-zero.
 """
@@ -25,8 +25,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from run_store import SqliteStore, as_text
 from store import By, HostError, Key, New, Row, made_between
+from stores.rows import as_text
+from stores.sqlite import SqliteStore
 
 from agui_runs import Interrupt, JSONValue, RunRecord, StreamError, digest
 

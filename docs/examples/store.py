@@ -1,7 +1,8 @@
 """What the example server asks of a store, and what it gives: the interface, without a database.
 
-`run_store.py` keeps it in SQLite. To use another database write these methods for it. Three things
-must be one transaction each: `reserve`, `save` with all that comes with it, and `claim`.
+`stores/` keeps it in SQLite, PostgreSQL and Redis. To use another database write these methods for
+it. Three things must be one transaction each: `reserve`, `save` with all that comes with it, and
+`claim`.
 
 What a store is searched by (status, thread, expiry) is derived from the record whenever it is
 saved, by the database or in the same statement, so that it cannot disagree. What is not in the

@@ -13,11 +13,11 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from run_store import SqliteStore
 from store import By, Claim, New, Row, Store, update
 from succession import end_lost, successor
 
 from agui_runs import Interrupt, RunRecord
+from stores import open_store
 
 AT_ONCE = 100
 
@@ -78,7 +78,7 @@ async def close_expired(store: Store, row: Row, now: datetime) -> None:
 
 async def main(database: str, days: str = "") -> None:
     """Sweep once, and say what was done."""
-    store = SqliteStore(database)
+    store = open_store(database)
     keep = timedelta(days=float(days)) if days else None
     swept = await sweep(store, datetime.now(UTC), keep)
     await store.close()

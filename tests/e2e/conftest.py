@@ -211,7 +211,7 @@ class Server:
     """The example server on a port of its own, with a tool and an agent that can be held."""
 
     def __init__(self, database: Path, now: datetime) -> None:
-        from run_store import SqliteStore
+        from stores.sqlite import SqliteStore
 
         self.database = str(database)
         self.store = SqliteStore(self.database)

@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent / "docs" / "examples"))
 
 from agent_server import build_app
 from graceful import GracefulServer
-from run_store import SqliteStore
+from stores.sqlite import SqliteStore
 
 
 def main(database: str, calls: str) -> None:

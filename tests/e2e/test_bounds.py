@@ -363,7 +363,7 @@ async def talkative(question, results):
 
 def test_a_reader_that_does_not_read_costs_no_memory_that_grows_with_the_run(tmp_path, monkeypatch):
     from agent_server import build_app
-    from run_store import SqliteStore
+    from stores.sqlite import SqliteStore
 
     monkeypatch.setattr("frames.LIMIT", 20)
 
@@ -393,7 +393,7 @@ def test_a_reader_that_does_not_read_costs_no_memory_that_grows_with_the_run(tmp
 
 def test_for_a_connection_that_is_gone_nothing_is_kept(tmp_path):
     from agent_server import build_app
-    from run_store import SqliteStore
+    from stores.sqlite import SqliteStore
 
     async def story():
         store = SqliteStore(str(tmp_path / "runs.sqlite3"))

@@ -50,7 +50,7 @@ def runs(server):
 
 def sweep(server, keep=None):
     """Sweep as the server does, at the time that the server is told."""
-    from run_store import SqliteStore
+    from stores.sqlite import SqliteStore
     from sweep import sweep
 
     async def once():
@@ -145,7 +145,7 @@ def test_a_sweep_that_comes_after_an_answer_changes_nothing(server):
     [asked] = pause(server)
 
     async def race():
-        from run_store import SqliteStore
+        from stores.sqlite import SqliteStore
 
         store = SqliteStore(server.database)
         stale = await store.load(("shop-1", "thread-1", "run-1"))  # It is pending there.
@@ -339,7 +339,7 @@ import asyncio, sys
 sys.path.append({examples!r})
 import agent_server
 from graceful import GracefulServer
-from run_store import SqliteStore
+from stores.sqlite import SqliteStore
 
 async def tool(arguments):
     print("in the tool", flush=True)

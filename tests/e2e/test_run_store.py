@@ -43,7 +43,7 @@ def has_nul(run: RunRecord) -> bool:
 
 def in_store(story):
     """Run a story on a new store, in memory."""
-    from run_store import SqliteStore
+    from stores.sqlite import SqliteStore
 
     async def told():
         store = SqliteStore(":memory:")
@@ -153,10 +153,10 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_is_answered_by_an_index(name):
-    import run_store
+    from stores import sqlite
 
     async def story(store):
-        sql = getattr(run_store, name)
+        sql = getattr(sqlite, name)
         plan = store.db.execute("EXPLAIN QUERY PLAN " + sql, ("x",) * sql.count("?")).fetchall()
         return [step for *_, step in plan if step.startswith("SCAN")]
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent.parent
 sys.path.append(str(ROOT / "docs" / "examples"))
 
 from agent_server import build_app  # noqa: E402  It stands beside the page.
-from run_store import SqliteStore  # noqa: E402
+from stores.sqlite import SqliteStore  # noqa: E402
 
 
 def ask(page: Page, url: str, question: str) -> None:

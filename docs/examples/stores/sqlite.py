@@ -1,4 +1,4 @@
-"""The store of `agent_server.py` in SQLite: one row for each run, each save a compare-and-swap.
+"""The store in SQLite: one row for each run, each save a compare-and-swap.
 
 The columns by which runs and requests are found are made from the record by the database itself:
 generated columns, and triggers where there are several values. So whoever writes a record, in
@@ -8,7 +8,6 @@ one writer anyway; other processes have theirs.
 
 import asyncio
 import json
-import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from store import Claim, Decision, HostError, Key, New, Row, time_text
 
-from agui_runs import ConfigurationError, Interrupt, RunRecord
-
-LOG = logging.getLogger(__name__)
+from agui_runs import Interrupt, RunRecord
+from stores.rows import as_claim, as_decision, as_row, as_text, decision_columns, readable
 
 T = TypeVar("T")
 Statement: TypeAlias = tuple[str, Sequence[object]]
@@ -318,49 +316,4 @@ def reservation(new: New) -> Statement:
 
 def audited(decision: Decision) -> Statement:
     """Return the insert of a row of the audit."""
-    correction = decision.correction and json.dumps(decision.correction)
-    row = decision._asdict() | {
-        "decided_at": time_text(decision.decided_at),
-        "correction": correction,
-    }
-    return DECIDE, list(row.values())
-
-
-def as_text(run: RunRecord) -> str:
-    """Return the text to store: one value has one text, so that texts can be compared."""
-    return json.dumps(run.to_storage(), sort_keys=True)
-
-
-def as_row(text: str, input: str, actor: str, alive_until: str) -> Row:
-    """Return the run that a stored text holds, beside that text, which the next save must find."""
-    run = RunRecord.from_storage(json.loads(text))
-    return Row(run, text, json.loads(input), actor, datetime.fromisoformat(alive_until))
-
-
-def as_decision(*columns: Any) -> Decision:
-    """Return a row of the audit as it was read."""
-    *_, decided_at, _, _, _, correction = columns
-    return Decision(*columns)._replace(
-        decided_at=datetime.fromisoformat(decided_at),
-        correction=correction and json.loads(correction),
-    )
-
-
-def readable(found: Iterable[tuple[str, str, str, str]]) -> list[Row]:
-    """Return the rows that can be read, and log those that cannot."""
-    rows = []
-    for columns in found:
-        try:
-            rows.append(as_row(*columns))
-        except ConfigurationError as problem:
-            LOG.error("a stored run cannot be read: %s", problem)
-    return rows
-
-
-def as_claim(*columns: Any) -> Claim:
-    """Return a claim as it was read."""
-    *call, run_id, claimed_at, alive_until, result = columns
-    scope, thread_id, tool_call_id = call
-    alive = None if alive_until is None else datetime.fromisoformat(alive_until)
-    claimed = datetime.fromisoformat(claimed_at)
-    return Claim((scope, thread_id, tool_call_id), run_id, claimed, alive, result)
+    return DECIDE, decision_columns(decision)
