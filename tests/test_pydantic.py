@@ -1,11 +1,10 @@
 """pydantic and FastAPI: a value or its row in, its row out, refusals at their place."""
 
-import asyncio
 import json
 
-import httpx2
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from hypothesis import given
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -179,36 +178,30 @@ def read_unannotated():
     return PAUSED
 
 
-def ask_app(method, path, **more):
-    async def send():
-        transport = httpx2.ASGITransport(app=app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://server") as client:
-            return await client.request(method, path, **more)
-
-    return asyncio.run(send())
+CLIENT = TestClient(app)
 
 
 def test_an_endpoint_returns_a_row():
-    assert ask_app("GET", "/paused").json() == PAUSED.to_storage()
+    assert CLIENT.get("/paused").json() == PAUSED.to_storage()
 
 
 def test_an_endpoint_returns_a_list_of_rows():
-    assert ask_app("GET", "/runs").json() == [RUN.to_storage(), PAUSED.to_storage()]
+    assert CLIENT.get("/runs").json() == [RUN.to_storage(), PAUSED.to_storage()]
 
 
 def test_an_endpoint_returns_a_model_that_holds_rows():
-    answer = ask_app("GET", "/page").json()
+    answer = CLIENT.get("/page").json()
     assert (answer["run"], answer["ask"]) == (FAILED.to_storage(), ASK.to_storage())
 
 
 def test_an_endpoint_takes_a_row():
-    answer = ask_app("POST", "/asks", json=ASK.to_storage())
+    answer = CLIENT.post("/asks", json=ASK.to_storage())
     assert (answer.status_code, answer.json()) == (200, ASK.to_storage())
 
 
 def test_an_endpoint_takes_several_rows():
     body = {"ask": ASK.to_storage(), "run": RUN.to_storage()}
-    assert ask_app("POST", "/both", json=body).json() == ["ask-1", "run-1"]
+    assert CLIENT.post("/both", json=body).json() == ["ask-1", "run-1"]
 
 
 @each(
@@ -225,13 +218,13 @@ def test_an_endpoint_takes_several_rows():
     ],
 )
 def test_a_body_that_cannot_be_right_is_a_422_that_says_where_and_why(path, body, place, said):
-    answer = ask_app("POST", path, json=body)
+    answer = CLIENT.post(path, json=body)
     [error] = answer.json()["detail"]
     assert (answer.status_code, error["loc"], error["msg"]) == (422, place, f"Value error, {said}")
 
 
 def test_an_endpoint_documents_what_it_takes_and_returns():
-    paths = ask_app("GET", "/openapi.json").json()["paths"]
+    paths = CLIENT.get("/openapi.json").json()["paths"]
     taken = paths["/asks"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     given = paths["/paused"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert set(taken["properties"]) == set(ASK.to_storage())
@@ -239,7 +232,7 @@ def test_an_endpoint_documents_what_it_takes_and_returns():
 
 
 def test_without_an_annotation_fastapi_returns_the_fields_and_not_the_row():
-    answer = ask_app("GET", "/unannotated").json()
+    answer = CLIENT.get("/unannotated").json()
     assert {"thread_id", "run_id", "created_at"} <= set(answer)
     assert answer["interrupts"][0]["arguments_digest"] == ASK.arguments_digest
     assert answer["snapshot"] == {"items": [1]}
