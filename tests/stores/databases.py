@@ -16,9 +16,7 @@ from pathlib import Path
 
 PATIENCE = 60.0
 
-# Without the word of whoever runs them the large numbers are a tenth, and the summary says so.
 IS_REQUIRED = os.environ.get("AGUI_RUNS_STORES") == "required"
-SHARE = 1 if IS_REQUIRED else 10
 
 # Debian keeps the programs of PostgreSQL out of the path, in a folder for each version.
 FOLDERS = (os.environ["PATH"], *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"))))

@@ -5,14 +5,13 @@ from collections import Counter
 
 import crowd as they
 from crowd import CONTEXT, PATIENCE, SIZE, THREAD
-from databases import SHARE
 
 KEYS = 100
 PAUSES = 30
 ATTEMPTS = 1_000
-KILLS = 200 // SHARE
-EVENTS = 10_000 // SHARE
-RACES = 500 // SHARE
+KILLS = 200
+EVENTS = 10_000
+RACES = 500
 WRITERS = 3
 AT_ONCE = 4
 
@@ -137,7 +136,7 @@ def test_a_cancel_and_a_success_at_once_report_the_first_for_ever(crowd, store, 
 
 def test_what_a_save_for_each_event_costs(crowd, url, tell):
     """A measurement: each writer has a run of its own, and saves each event or every hundredth."""
-    events = 2_000 // SHARE
+    events = 2_000
     rates = []
     for block in (1, 100):
         counted = crowd.do(url, they.count_own_events, events, block)
