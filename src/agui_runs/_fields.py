@@ -104,10 +104,10 @@ def any_text(value: object, where: Where, name: str) -> str:
 def nonblank_text(value: object, where: Where, name: str) -> str:
     """Check text that must say something, such as an id."""
     # Nearly every text is plain ASCII that says something, and costs no further call.
-    if type(value) is str and value.isascii() and value and not value.isspace():
+    if type(value) is str and value.isascii() and value.strip():
         return value
     plain = any_text(value, where, name)
-    if not plain or plain.isspace():
+    if not plain.strip():
         raise ConfigurationError(f"{where.of(name)} must not be blank")
     return plain
 
@@ -115,9 +115,8 @@ def nonblank_text(value: object, where: Where, name: str) -> str:
 def one_of(value: object, names: tuple[_Name, ...], where: Where, name: str) -> _Name:
     """Check a status name, and return the constant that equals it."""
     plain = value if type(value) is str else _plain(value)
-    for known in names:
-        if known == plain:
-            return known
+    if plain in names:
+        return names[names.index(plain)]
     given = kind(value) if plain is None else shown(plain)
     choice = ", ".join(map(repr, names))
     raise ConfigurationError(f"{where.of(name)} must be one of {choice}, not {given}")

@@ -177,16 +177,17 @@ def _frozen_object(value: dict[str, Any], room: int) -> Any:
     for key, item in frozen.items():
         if type(key) is not str or not (key.isascii() or is_encodable(key)):
             return _frozen_object(_plain_keys(frozen), room)
-        # Nearly all that stands in a snapshot is plain scalars, and they cost no call.
+        # Nearly all that stands in a snapshot is plain scalars: they cost no call, and each of
+        # their bounds is compared by itself, which takes CPython less time than a chain.
         what = type(item)
         if what is str:
             if item.isascii() or is_encodable(item):
                 continue
         elif what is int:
-            if -999_999_999 <= item <= 999_999_999:
+            if item <= 999_999_999 and item >= -999_999_999:
                 continue
         elif what is float:
-            if -1e300 <= item <= 1e300:
+            if item <= 1e300 and item >= -1e300:
                 continue
         elif what is bool or item is None:
             continue
@@ -223,10 +224,10 @@ def _frozen_array(value: Iterable[Any], room: int) -> Any:
             if item.isascii() or is_encodable(item):
                 continue
         elif what is int:
-            if -999_999_999 <= item <= 999_999_999:
+            if item <= 999_999_999 and item >= -999_999_999:
                 continue
         elif what is float:
-            if -1e300 <= item <= 1e300:
+            if item <= 1e300 and item >= -1e300:
                 continue
         elif what is bool or item is None:
             continue

@@ -20,6 +20,9 @@ _ISO_8601 = (
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
+# Looked up once, since to find it costs as much as to call it.
+_fromisoformat = datetime.fromisoformat
+
 
 def utc(value: object, where: Where, name: str) -> datetime:
     """Check a time that came as an argument, and move it to UTC."""
@@ -71,9 +74,9 @@ def from_text(value: object, where: Where, name: str) -> datetime:
             # Nearly every text is our own, in whose form fromisoformat is strict everywhere,
             # but for the hour 24.
             in_zeros = text.encode().translate(_ZEROS)
-            if in_zeros == b"0000-00-00T00:00:00.000000Z" and (text[11] < "2" or text[12] < "4"):
-                return datetime.fromisoformat(text)
-            time = datetime.fromisoformat(_respelled(text))
+            if in_zeros == b"0000-00-00T00:00:00.000000Z" and "T24" not in text:
+                return _fromisoformat(text)
+            time = _fromisoformat(_respelled(text))
         except ValueError:
             given = shown(text)
         else:

@@ -481,7 +481,9 @@ class RunRecord:
         new = self._open()
         new.interrupts = tuple(interrupts)
         new.updated_at = now
-        return _sealed(new)
+        new.__class__ = RunRecord
+        replaced: RunRecord = new
+        return replaced
 
     def answer(self, entries: object, *, now: datetime) -> "RunRecord":
         """Return the record with one AG-UI `resume` list applied to it, whole or not at all.

@@ -29,6 +29,9 @@ def _second_copy() -> ModuleType:
     return package
 
 
+_fromisoformat = datetime.fromisoformat
+
+
 def _text(value: object, where: object, name: str) -> str:
     if type(value) is not str:
         raise TypeError(name)
@@ -46,7 +49,7 @@ def _time(value: object, where: object, name: str) -> datetime:
 
 
 def _time_text(value: Any, where: object, name: str) -> datetime:
-    return datetime.fromisoformat(value)
+    return _fromisoformat(value)
 
 
 def _count(value: object, where: object) -> int:
